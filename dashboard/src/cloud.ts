@@ -1,6 +1,6 @@
 // The providers of the cloud, kept current by applying changes, and sums over its trees.
 
-import type { Changes, Provider } from "./documents";
+import type { Changes, Inventory, Provider } from "./documents";
 
 export const SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE";
 export const DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED";
@@ -125,7 +125,8 @@ export class Cloud {
     const aggregates = new Set<string>();
     for (const member of members) {
       for (const [name, inventory] of Object.entries(member.inventories)) {
-        const { capacity, used, reserved } = inventory;
+        const { used, reserved } = inventory;
+        const capacity = usable(inventory);
         const sum = amounts.get(name) ?? { ...NOTHING };
         add(sum, { capacity, used, reserved, free: Math.max(0, capacity - used) });
         amounts.set(name, sum);
@@ -141,6 +142,21 @@ export class Cloud {
       disabled: top.traits.includes(DISABLED_TRAIT),
     });
   }
+}
+
+// The amount that usage is a share of: what is not reserved, or in use. Nova reserves a bare metal
+// node or a one-time-use device when a server uses it.
+export function usable({ capacity, used, total, allocation_ratio }: Inventory): number {
+  return Math.max(capacity, Math.min(used, Math.trunc(total * allocation_ratio)));
+}
+
+// What reserved means for an inventory: "in use, reserved" above the capacity that it leaves,
+// "reserved" if it leaves none.
+export function reservedState(inventory: Inventory): string {
+  const { capacity, used, reserved } = inventory;
+  if (reserved === 0 || used > usable(inventory)) return "";
+  if (used > capacity) return "in use, reserved";
+  return capacity <= 0 && used === 0 ? "reserved" : "";
 }
 
 const USUAL = ["VCPU", "PCPU", "MEMORY_MB", "DISK_GB"];

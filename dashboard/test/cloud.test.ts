@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseChanges } from "../src/api";
-import { Cloud, DISABLED_TRAIT, fullHosts, scarcest } from "../src/cloud";
+import { Cloud, DISABLED_TRAIT, fullHosts, reservedState, scarcest, usable } from "../src/cloud";
 import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const HOST = provider("h", null, "h", { inventories: { VCPU: inventory(8, 6) }, aggregates: ["a"] });
@@ -66,6 +66,22 @@ test("the free capacity of disabled hosts is not free", () => {
     reserved: 0,
     disabled: 3,
   });
+});
+
+const NODE = { ...inventory(1, 0), total: 1, reserved: 1, capacity: 0 };
+
+test("what is reserved while it is in use is usable: 100 %, not over capacity", () => {
+  assert.equal(usable({ ...NODE, used: 1 }), 1);
+  assert.equal(usable(NODE), 0);
+  assert.equal(usable({ ...inventory(1, 2), reserved: 1, capacity: 0 }), 1);
+  assert.equal(usable({ ...inventory(8, 3), allocation_ratio: 2, reserved: 2, capacity: 12 }), 12);
+});
+
+test("in use and reserved, reserved only, and free are three states", () => {
+  assert.equal(reservedState({ ...NODE, used: 1 }), "in use, reserved");
+  assert.equal(reservedState(NODE), "reserved");
+  assert.equal(reservedState(inventory(8, 3)), "");
+  assert.equal(reservedState({ ...NODE, used: 2 }), "");
 });
 
 test("a host is full above 95 % of its capacity; a disabled one does not count", () => {

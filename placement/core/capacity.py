@@ -29,6 +29,42 @@ def integer_capacity(inventory: Inventory) -> int:
     return int(capacity(inventory))
 
 
+def full_capacity(inventory: Inventory) -> float:
+    """Return the capacity as if nothing was reserved.
+
+    >>> full_capacity(Inventory(total=16, reserved=4, allocation_ratio=2.0))
+    32.0
+    """
+    return inventory.total * inventory.allocation_ratio
+
+
+def is_reserved_in_use(inventory: Inventory, used: int) -> bool:
+    """Return whether usage exceeds the capacity only through the reserved amount.
+
+    Nova reserves a bare metal node, or a one-time-use device, when a server uses it.
+
+    >>> is_reserved_in_use(Inventory(total=1, reserved=1), used=1)
+    True
+    >>> is_reserved_in_use(Inventory(total=1, reserved=1), used=0)  # in maintenance
+    False
+    """
+    return capacity(inventory) < used <= full_capacity(inventory) and used > 0
+
+
+def usable(inventory: Inventory, used: int) -> float:
+    """Return the amount that ``used`` is a share of: what is not reserved, or in use.
+
+    The reserved amount that is in use counts as usable, so that the share is at most 1, except
+    if usage exceeds total x allocation_ratio.
+
+    >>> usable(Inventory(total=1, reserved=1), used=1), usable(Inventory(total=1, reserved=1), 0)
+    (1.0, 0.0)
+    >>> usable(Inventory(total=8, reserved=2, allocation_ratio=2.0), used=3)
+    12.0
+    """
+    return max(capacity(inventory), min(used, full_capacity(inventory)), 0.0)
+
+
 def check_minimum(
     inventories: Mapping[str, Inventory], minimum: int, *, uuid: str, action: str
 ) -> None:

@@ -74,6 +74,15 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def nouns(number: int, noun: str) -> str:
+    """Return the noun for a number.
+
+    >>> nouns(1, "action"), nouns(2, "action")
+    ('action', 'actions')
+    """
+    return noun if number == 1 else f"{noun}s"
+
+
 def is_storable(text: str) -> bool:
     r"""Return whether every database can store the text.
 

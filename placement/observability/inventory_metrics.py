@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from placement.core.capacity import integer_capacity
+from placement.core.capacity import usable
 from placement.core.model import Inventory
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import DatabaseUnavailable
@@ -28,7 +28,10 @@ _OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
 _OF_SUMS = (
     ("total", "Sum of the totals of the inventories."),
     ("reserved", "Sum of the reserved amounts."),
-    ("capacity", "Sum of int((total - reserved) * allocation_ratio)."),
+    (
+        "capacity",
+        "Sum of int((total - reserved) * allocation_ratio), and reserved amounts in use.",
+    ),
     ("used", "Sum of the allocated amounts."),
 )
 _By = dict[tuple[str, str], list[int]]
@@ -173,11 +176,12 @@ def _sums_by_label(snapshot: Snapshot, prefix: str) -> Sequence[_By]:
         traits = [name for name in root.traits if prefix and name.startswith(prefix)]
         labels = (("",), state.aggregates | root.aggregates, traits)
         for resource_class, inventory in state.inventories.items():
+            used = state.used.get(resource_class, 0)
             amounts = (
                 inventory.total,
                 inventory.reserved,
-                integer_capacity(inventory),
-                state.used.get(resource_class, 0),
+                int(usable(inventory, used)),
+                used,
             )
             for sums, names in zip(scopes, labels, strict=True):
                 for name in names:

@@ -1,7 +1,7 @@
 // The heat map: a canvas that the mouse and the keyboard can explore, and its legend.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Root } from "../cloud";
+import { reservedState, type Root } from "../cloud";
 import { amount, percent, plural } from "../format";
 import { type Box, byCapacity, cellAt, layOut, type Layout, neighbor, STEP_NAMES } from "../heatmap";
 import type { Group } from "../hosts";
@@ -79,7 +79,10 @@ function labelOf({ aggregate, roots }: Group, names: Record<string, string>): st
 function describe(root: Root, name: string): string {
   const amounts = root.amounts.get(name);
   if (amounts === undefined) return `${root.name}: no ${name}`;
-  const state = root.disabled ? ", disabled" : "";
+  const inventories = root.members.flatMap(({ inventories }) => inventories[name] ?? []);
+  const states = new Set(inventories.map(reservedState));
+  if (root.disabled) states.add("disabled");
+  const state = [...states].filter(Boolean).map((text) => `, ${text}`).join("");
   const used = percent(amounts.used, amounts.capacity);
   return (
     `${root.name}: ${amount(name, amounts.used)} of ${amount(name, amounts.capacity)} ${name} ` +

@@ -1,6 +1,6 @@
 // One tree of providers: inventories as bars, traits, aggregates, sharing providers, consumers.
 
-import { compare, type Root } from "../cloud";
+import { compare, reservedState, type Root, usable } from "../cloud";
 import type { Inventory, Provider } from "../documents";
 import { amount, amountOf, decimal } from "../format";
 import { Bar, Breakable, Chips, Empty, Id, Name, TreeLink } from "../parts";
@@ -130,7 +130,8 @@ function DevicePanel(props: {
   chosen: boolean;
 }) {
   const { provider, name, inventory, chosen } = props;
-  const { capacity, used, reserved } = inventory;
+  const { used, reserved } = inventory;
+  const capacity = usable(inventory);
   const free = Math.max(0, capacity - used);
   return (
     <article
@@ -150,13 +151,14 @@ function DevicePanel(props: {
 }
 
 function cellsOf(name: string, inventory: Inventory) {
-  const { capacity, used, reserved } = inventory;
+  const { used, reserved } = inventory;
+  const capacity = usable(inventory);
   const free = Math.max(0, capacity - used);
   return [
     <Breakable text={name} />,
     <Bar name={name} amounts={{ capacity, used, reserved, free }} />,
     amountOf(name, used, capacity),
-    amount(name, free),
+    reservedState(inventory) || amount(name, free),
     amount(name, reserved),
     inventory.allocation_ratio,
     units(inventory),

@@ -7,11 +7,10 @@ capacity; a ``notice`` may be intended; an operator should check it.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 
-from placement.core.capacity import integer_capacity, is_within_capacity
+from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
 from placement.core.text import timestamp
 from placement.insight.audit import hosts
 from placement.insight.audit.hosts import rows_of
@@ -126,7 +125,7 @@ def _counters(state: AuditedState) -> Iterator[Finding]:
                 "counter": inventory.used,
                 "used": usage.amount,
             }
-            cause = "another implementation wrote to the database"
+            cause = "another program wrote to the database: openstack-placement, or SQL"
             yield Finding("usage_counter", rows, cause, "set the counter to the sum")
 
 
@@ -140,20 +139,25 @@ def _over_capacity(state: AuditedState) -> Iterator[Finding]:
                 "reserved": inventory.limits.reserved,
                 "allocation_ratio": inventory.limits.allocation_ratio,
             }
-            repair = "raise the capacity, or move consumers away"
-            yield Finding("over_capacity", rows, _cause_of_excess(inventory, usage), repair)
+            if is_reserved_in_use(inventory.limits, usage.amount):
+                cause = "reserved: the usage is within the capacity without it"
+                repair = "none if the amount was reserved on purpose, as nova does in use"
+                yield Finding("reserved_in_use", rows, cause, repair)
+            else:
+                repair = "raise the capacity, or move consumers away"
+                yield Finding("over_capacity", rows, _cause_of_excess(inventory, usage), repair)
 
 
 def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
-    """Return why the usage exceeds the capacity; empty if the cause is unknown."""
-    changed_at, claimed_at = inventory.changed_at, usage.newest_at
-    without_reserved = replace(inventory.limits, reserved=0)
-    if is_within_capacity(without_reserved, usage.amount, 0):
-        return "reserved: the usage is within the capacity without it"
-    if changed_at is None or claimed_at is None:
+    """Return why the usage exceeds the capacity; empty without evidence.
+
+    Allocations that were written before the last change of the inventory were there when it
+    changed. Allocations that were written later show nothing: the write may have reduced them, or
+    replaced one consumer by another.
+    """
+    changed_at, written_at = inventory.changed_at, usage.newest_at
+    if changed_at is None or written_at is None or written_at >= changed_at:
         return ""
-    if claimed_at > changed_at:
-        return "race: claims after the last change of the inventory exceeded it"
     return f"total or allocation_ratio: the inventory was changed at {timestamp(changed_at)}"
 
 
@@ -182,7 +186,7 @@ def _consumers(state: AuditedState) -> Iterator[Finding]:
         amounts = {provider: dict(by_class) for provider, by_class in allocations.items()}
         rows: dict[str, object] = {"consumer": uuid, "allocations": amounts}
         repair = "create the consumer for the incomplete project and user"
-        yield Finding("missing_consumer", rows, "written before consumers had rows", repair)
+        yield Finding("missing_consumer", rows, "", repair)
     for uuid, generation in sorted(state.empty_consumers):
         cause = "its allocations were deleted without it"
         rows = {"consumer": uuid, "generation": generation}
@@ -268,9 +272,11 @@ def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]
             and provider.updated_at is not None
             and provider.updated_at < before
         ):
-            rows = {**rows_of(provider), "updated_at": timestamp(provider.updated_at)}
+            at = timestamp(provider.updated_at)
+            cause = f"its generation has not changed since {at}"
             repair = "check that the host exists; move its consumers away if it does not"
-            yield Finding("stale_provider", rows, "nothing reports this provider", repair)
+            rows = {**rows_of(provider), "updated_at": at}
+            yield Finding("stale_provider", rows, cause, repair)
 
 
 # --- rows -------------------------------------------------------------------------------

@@ -27,10 +27,20 @@ def nested_compute_nodes(state: AuditedState) -> Iterator[Finding]:
         hosts = [ancestor for ancestor in chain if ancestor.id in state.compute_nodes]
         if len(hosts) > 1 and hosts[0] is provider:
             host = hosts[1]
-            rows = {**rows_of(provider), "host": {"uuid": host.uuid, "name": host.name}}
+            rows = {
+                **rows_of(provider),
+                "host": {"uuid": host.uuid, "name": host.name},
+                "parent": _uuid(provider.parent_id, state),
+                "root": _uuid(provider.root_id, state),
+            }
             cause = f"it is below {host.name}: candidates and claims combine both hosts"
-            repair = "make it a root: PUT it with parent_provider_uuid null at microversion 1.37"
+            repair = "make it the root of its own tree, with the providers below it"
             yield Finding("nested_compute_node", rows, cause, repair)
+
+
+def _uuid(id_: int | None, state: AuditedState) -> str | None:
+    provider = state.providers.get(id_ or 0)
+    return provider.uuid if provider else None
 
 
 def providers_without_inventory(state: AuditedState) -> Iterator[Finding]:

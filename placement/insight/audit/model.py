@@ -49,7 +49,7 @@ CODES: Mapping[str, Code] = {
     "missing_root": Code(ERROR, _PLAN),
     "missing_parent": Code(ERROR, _PLAN),
     "wrong_root": Code(ERROR, _PLAN),
-    "nested_compute_node": Code(ERROR, "openstack placement preview --root {uuid}"),
+    "nested_compute_node": Code(ERROR, _PLAN),
     "missing_provider": Code(ERROR, _PLAN),
     "missing_inventory": Code(ERROR, _CONSUMERS),
     "missing_consumer": Code(ERROR, _PLAN),
@@ -60,6 +60,7 @@ CODES: Mapping[str, Code] = {
     "provider_without_hypervisor": Code(NOTICE, _IDENTITY),
     "usage_counter": Code(ERROR, _PLAN),
     "over_capacity": Code(ERROR, _CONSUMERS),
+    "reserved_in_use": Code(NOTICE, _CONSUMERS),
     "similar_names": Code(NOTICE, _IDENTITY),
     "provider_without_inventory": Code(
         NOTICE, "openstack resource provider tree --in-tree {uuid}"

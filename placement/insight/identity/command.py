@@ -5,6 +5,7 @@ import os
 import re
 from functools import partial
 
+from placement.core.text import nouns
 from placement.insight.identity.model import DAYS, CannotPlan, Identity, ReadAmounts
 
 
@@ -77,6 +78,7 @@ def write_plan(options: argparse.Namespace, identity: Identity, read: ReadAmount
     except FileExistsError:
         raise CannotPlan(f"The file {options.plan} exists. Name another file.") from None
     return (
-        f"Wrote {len(actions)} actions to {options.plan}. Read them, then run "
+        f"Wrote {len(actions)} {nouns(len(actions), 'action')} to {options.plan}. Read them, "
+        "then run "
         f"`placement-manage audit --apply {options.plan}` on an API host."
     )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from placement.core.text import nouns
 from placement.insight.audit.model import ERROR, Finding, Skipped
 from placement.insight.audit.text import aligned
 from placement.insight.repair.action import Action, InvalidRepairFile
@@ -23,6 +24,7 @@ from placement.insight.repair.consumers import (
 from placement.insight.repair.names import DeleteConsumerType, DeleteResourceClass, DeleteTrait
 from placement.insight.repair.providers import (
     DeleteProvider,
+    MakeRoot,
     RenameProvider,
     SetTree,
     SetUsageCounter,
@@ -31,7 +33,7 @@ from placement.insight.repair.providers import (
 # In the order of a plan: removing or creating consumers does not change their generations.
 _ACTIONS: Final[Sequence[type[Action]]] = (
     *(CreateConsumer, RemoveConsumer, RemoveAllocations, RemoveStrayAllocations),
-    *(SetTree, SetUsageCounter, DeleteResourceClass, DeleteTrait, DeleteConsumerType),
+    *(SetTree, MakeRoot, SetUsageCounter, DeleteResourceClass, DeleteTrait, DeleteConsumerType),
     *(MoveAllocations, RenameProvider, DeleteProvider),
 )
 _BY_KIND: Final = {action.kind: action for action in _ACTIONS}
@@ -57,7 +59,7 @@ class Planned:
 
     def text(self, path: str, skipped: Iterable[Skipped] = ()) -> str:
         """Return what the plan in a file contains, and what it leaves out with the reasons."""
-        counts = [(len(self.actions), f"actions planned in {path}")]
+        counts = [(len(self.actions), f"{nouns(len(self.actions), 'action')} planned in {path}")]
         for code, number in self.without_action.items():
             reason = f"need a decision: see `placement-manage audit --code {code}`"
             counts.append((number, f"{code} {reason}"))

@@ -1,6 +1,6 @@
 """Actions on providers, their trees, and the usage counters of their inventories."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from placement.db.claims.inventories import additions
 from placement.db.clocks import utcnow
-from placement.db.resources.providers import lock_providers, provider_ids
+from placement.db.resources.providers import Node, lock_providers, provider_ids
 from placement.db.tables import inventories, resource_providers
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
@@ -88,6 +88,61 @@ class SetTree(Action):
             raise ChangedSince(
                 f"The chain of parents of {self.provider} does not end at the new root."
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeRoot(Action):
+    """Make a provider the root of a tree of its own, with the providers below it.
+
+    ``parent`` and ``root`` are the UUIDs when the plan was written.
+    """
+
+    kind: ClassVar = "make_root"
+    repairs: ClassVar = ("nested_compute_node",)
+    provider: Text
+    parent: Text
+    root: Text
+
+    @staticmethod
+    def _values(rows: FindingRows) -> FindingRows | None:
+        if rows.get("parent") is None or rows.get("root") is None:
+            return None  # of a service of an earlier release
+        return {**rows, "provider": rows["provider"]["uuid"]}
+
+    def perform(self, repair: Repair) -> None:
+        """Change the row of the provider, and the root of the providers below it."""
+        tx = repair.tx
+        nodes = tx.providers.lock_trees([self.provider])
+        node, by_id = nodes.get(self.provider), {each.id: each for each in nodes.values()}
+        if node is None:
+            raise ChangedSince(f"The provider {self.provider} does not exist.")
+        parent, root = (by_id.get(id_ or 0) for id_ in (node.parent_id, node.root_id))
+        current = (parent and parent.uuid, root and root.uuid)
+        if current != (self.parent, self.root):
+            raise ChangedSince(
+                f"The provider {self.provider} has parent {current[0]} and root {current[1]}; "
+                f"planned were {self.parent} and {self.root}."
+            )
+        below = self._below(node, nodes.values())
+        uuids = sorted(each.uuid for each in below)
+        repair.record({"resource_providers": {"uuid": uuids}})
+        tx.connection.execute(
+            resource_providers.update()
+            .where(_provider.id == node.id)
+            .values(parent_provider_id=None)
+        )
+        tx.providers.move((each.id for each in below), node.id)
+        tx.publish([*(each.id for each in below), node.root_id])
+
+    @staticmethod
+    def _below(node: Node, nodes: Collection[Node]) -> Sequence[Node]:
+        """Return a provider and its descendants."""
+        below, added = [node], [node]
+        while added:
+            ids = {each.id for each in added}
+            added = [each for each in nodes if each.parent_id in ids and each not in below]
+            below += added
+        return below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ def over_capacity_by_total(host: Host) -> None:
     host.inventory(total=3, updated_at=LATER)
 
 
-def over_capacity_by_race(host: Host) -> None:
+def over_capacity_without_evidence(host: Host) -> None:
     host.run(host.allocation(used=5, created_at=LATER))
     host.inventory(used=9, created_at=NOW, updated_at=NOW)
 
@@ -132,7 +132,8 @@ def compute_node(store: Any, node: str) -> str:
 
 def nested_compute_node(host: Host) -> None:
     compute_node(host.store, host.uuid)
-    compute_node(host.store, new_provider(host.store, parent=host.uuid, VCPU=8))
+    nested = compute_node(host.store, new_provider(host.store, parent=host.uuid, VCPU=8))
+    new_provider(host.store, parent=new_provider(host.store, parent=nested, VCPU=1), VCPU=1)
 
 
 def provider_without_inventory(host: Host) -> None:
@@ -178,9 +179,9 @@ DEFECTS: Mapping[str, tuple[str, Callable[[Host], None]]] = {
     "missing_consumer": ("missing_consumer", missing_consumer),
     "empty_consumer": ("empty_consumer", empty_consumer),
     "usage_counter": ("usage_counter", usage_counter),
-    "reserved": ("over_capacity", over_capacity_by_reserved),
+    "reserved": ("reserved_in_use", over_capacity_by_reserved),
     "total": ("over_capacity", over_capacity_by_total),
-    "race": ("over_capacity", over_capacity_by_race),
+    "written later": ("over_capacity", over_capacity_without_evidence),
     "similar_names": ("similar_names", similar_names),
     "nested_compute_node": ("nested_compute_node", nested_compute_node),
     "provider_without_inventory": ("provider_without_inventory", provider_without_inventory),

@@ -143,6 +143,25 @@ def test_without_the_number_of_consumers_there_are_none(metrics):
     assert metrics(unreachable).text(CLOUD) == b""
 
 
+def test_what_is_reserved_while_it_is_in_use_is_capacity(metrics):
+    """Four bare metal nodes with servers, one in maintenance, one free: 4 of 5, not 4 of 1."""
+    reserved = [(1, 1)] * 4 + [(1, 0), (0, 0)]
+    snapshot = snapshot_of_states(
+        ProviderState(
+            Provider(n, provider_uuid(str(n)), f"node-{n}", 1, None, provider_uuid(str(n))),
+            {"CUSTOM_BAREMETAL": Inventory(1, reserved=amount)},
+            {"CUSTOM_BAREMETAL": used},
+            frozenset(),
+            frozenset(),
+        )
+        for n, (amount, used) in enumerate(reserved, start=1)
+    )
+    samples = values(metrics().text(snapshot))
+    sums = [samples[f'placement_cloud_{name}{{resource_class="CUSTOM_BAREMETAL"}}']
+            for name in ("total", "reserved", "capacity", "used")]  # fmt: skip
+    assert sums == [6, 5, 5, 4]
+
+
 @pytest.mark.parametrize("hosts", [100, 5_000])
 def test_a_scrape_stays_below_300_kilobytes_by_default(metrics, hosts):
     classes = {name: Inventory(100_000) for name in ("VCPU", "MEMORY_MB", "DISK_GB")}

@@ -64,13 +64,13 @@ def test_a_plan_says_what_it_leaves_out(store, run_audit, plan, live):
     """Notices, findings that need a decision, and consumers that are too young."""
     host = Host(store)
     orphan = instance(store, host)
-    host.inventory(reserved=8)
+    host.inventory(total=3)
     for name in ("CUSTOM_A", "CUSTOM_B"):
         trait.ensure(store, name)
     claim(store, uuid(), {Host(store).uuid: {"VCPU": 1}}, type="INSTANCE")
     _, printed, _ = run_audit("--live", live(uuid()), "--plan", plan)
     assert printed.splitlines() == [
-        f"1 actions planned in {plan}",
+        f"1 action planned in {plan}",
         "1 over_capacity need a decision: see `placement-manage audit --code over_capacity`",
         "2 unused_trait not planned: notices are planned only with --code unused_trait",
         "1 orphaned_consumer not planned: the list does not cover the consumer type POD "

@@ -110,16 +110,39 @@ def test_a_usage_counter_that_is_not_the_sum(counter):
 @pytest.mark.parametrize(
     ("values", "changed_at", "cause"),
     [
-        ({"reserved": 5}, NOW - HOUR, "reserved: the usage is within the capacity without it"),
         ({"total": 3}, NOW + HOUR, "total or allocation_ratio: the inventory was changed at 20"),
         ({"allocation_ratio": 0.25}, NOW + HOUR, "total or allocation_ratio"),
-        ({"total": 3}, NOW - HOUR, "race: claims after"),
     ],
 )
 def test_over_capacity_is_found_with_its_cause(values, changed_at, cause):
     finding = only(inventories=[inventory(changed_at=changed_at, **values), *OF_OTHERS])
     assert (finding.code, finding.rows["used"]) == ("over_capacity", 4)
     assert finding.cause.startswith(cause)
+
+
+@pytest.mark.parametrize("changed_at", [NOW - HOUR, NOW, None])
+def test_a_write_after_the_change_is_no_evidence(changed_at):
+    """A server may have shrunk, or given its allocations to a migration."""
+    finding = only(inventories=[inventory(changed_at=changed_at, total=3), *OF_OTHERS])
+    assert (finding.code, finding.cause) == ("over_capacity", "")
+
+
+@pytest.mark.parametrize(
+    ("values", "used", "code"),
+    [
+        ({"total": 1, "reserved": 1}, 1, "reserved_in_use"),  # bare metal, one-time-use devices
+        ({"total": 8, "reserved": 6, "allocation_ratio": 2.0}, 16, "reserved_in_use"),
+        ({"total": 4, "reserved": 9}, 4, "reserved_in_use"),
+        ({"total": 8, "reserved": 6, "allocation_ratio": 2.0}, 17, "over_capacity"),
+        ({"total": 1, "reserved": 1}, 2, "over_capacity"),
+        ({"total": 1, "reserved": 1}, 0, None),
+    ],
+)
+def test_what_is_reserved_in_use_is_a_notice(values, used, code):
+    usage = {(1, 0): UsageSum(used, NOW)}
+    found = codes(inventories=[inventory(used=used, **values), *OF_OTHERS], usage=usage)
+    assert found == ([code] if code else [])
+    assert CODES["reserved_in_use"].severity == "notice"
 
 
 def test_what_fits_exactly_is_not_too_much():
@@ -199,6 +222,8 @@ def test_a_host_below_a_host_is_an_error():
     assert finding.rows == {
         "provider": {"uuid": "uuid-3", "name": "host3"},
         "host": {"uuid": "uuid-1", "name": "host1"},
+        "parent": "uuid-2",
+        "root": "uuid-1",
     }
     assert codes(providers=by_id(provider(1), between, below), compute_nodes={3}) == []
     loop = by_id(provider(1, parent=3), between, provider(3, root=1, parent=2))

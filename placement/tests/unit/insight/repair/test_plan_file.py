@@ -33,6 +33,8 @@ ACTIONS = [
     f'"parent": null, "root": null, "new_parent": null, "new_root": "{HOST}"}}',
     f'{{"action": "set_tree", "finding": "wrong_root", "provider": "{HOST}", '
     f'"parent": "{OTHER}", "root": "{HOST}", "new_parent": "{OTHER}", "new_root": "{OTHER}"}}',
+    f'{{"action": "make_root", "finding": "nested_compute_node", "provider": "{HOST}", '
+    f'"parent": "{OTHER}", "root": "{OTHER}"}}',
     f'{{"action": "set_usage_counter", "finding": "usage_counter", "provider": "{HOST}", '
     '"resource_class": "VCPU", "counter": 7, "used": 4}',
     '{"action": "delete_resource_class", "finding": "unused_class", "resource_class": "CUSTOM_A"}',
@@ -88,9 +90,9 @@ def test_undo_files():
         (4, "provider_id", 2**31),
         (4, "used", 2**63),
         (5, "new_root", None),
-        (9, "trait", 7),
-        (10, "type", None),
-        (12, "new_name", "x" * 201),
+        (10, "trait", 7),
+        (11, "type", None),
+        (13, "new_name", "x" * 201),
     ],
 )
 def test_values_that_a_field_does_not_accept(action, name, value):
