@@ -5,6 +5,7 @@ Slow clients therefore occupy no threads.
 """
 
 import logging
+import re
 import resource
 import signal
 import socket
@@ -35,13 +36,18 @@ _HEAD_LIMIT_BYTES = 64 * 2**10
 _CHUNK_LINE_LIMIT_BYTES = 4 * 2**10
 _MEMORY_PER_BODY_BYTES = 32 * 2**10  # the rest is stored in a temporary file
 _STORED_BODIES = 16  # of the maximum size, in the files of all connections together
+_STORED_RESPONSES_BYTES = 2**30  # that clients have not read, in memory and files
+_RESPONSE_MEMORY_BYTES = 256 * 2**10  # of one connection; the rest is stored in a temporary file
+_NO_WATERMARK = 2**62  # a thread never waits for a client that does not read
 _CONNECTIONS = 2_000
-_FILES = 3 * _CONNECTIONS
+_FILES_PER_CONNECTION = 3
+_OTHER_FILES = 100  # of the database, the log and libraries
 _TIMEOUT_SECONDS = 60
 _CLEANUP_SECONDS = 5
 _STOP_ARRIVAL_SECONDS = 5  # for requests that have begun to arrive when the server stops
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TOKENS = frozenset({"X_AUTH_TOKEN", "X_STORAGE_TOKEN"})
+_CODINGS = re.compile(rb"(?ims)^transfer-encoding([^\n]*,|.*^transfer-encoding)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,16 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
 
     def parse_header(self, header_plus: bytes) -> None:
         """Parse the head.  Raises: ParsingError."""
-        super().parse_header(header_plus)
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # Python limits the digits of an integer
+            raise ParsingError("Content-Length has too many digits") from None
+        if self.version not in {"1.0", "1.1"}:
+            raise ParsingError(f"HTTP/{self.version} is not supported; use HTTP/1.1")
+        if self.version == "1.1" and "HOST" not in self.headers:
+            raise ParsingError("HTTP/1.1 requires a Host header")
+        if _CODINGS.search(header_plus):
+            raise ParsingError("more than one transfer coding")
         if "," in self.headers.get("HOST", ""):
             raise ParsingError("more than one Host header")
         if "TRANSFER_ENCODING" in self.headers:  # removed by HTTP/1.1 requests
@@ -178,18 +193,31 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     error_task_class = Refusal
 
     def handle_read(self) -> None:
-        """Read from the client; close the connection instead if too many bodies are stored."""
-        is_large = self.request and self.request.body_bytes_received > _MEMORY_PER_BODY_BYTES
-        if is_large and self.server.has_too_many_bodies():
-            LOG.warning("Closed a connection from %s: too many large requests", self.addr[0])
-            self.handle_close()
-        else:
-            super().handle_read()
+        """Read from the client; request a check of the stored bodies if its body is large."""
+        super().handle_read()
+        if self.unfinished_bytes() > _MEMORY_PER_BODY_BYTES:
+            self.server.has_large_body = True
+
+    def handle_close(self) -> None:
+        """Close the connection, and the file of a body that is arriving."""
+        if self.request:
+            self.request.close()
+        super().handle_close()
 
     def is_overdue(self, now: float) -> bool:
         """Return whether the client did not complete a request, or read a response, in time."""
+        if self.total_outbufs_len:  # whatever the client has requested in addition
+            return bool(self.last_activity < now - _TIMEOUT_SECONDS)
+        return not self.requests and self.waits_since() < now - _TIMEOUT_SECONDS
+
+    def waits_since(self) -> float:
+        """Return when the server began to wait for the client."""
         begin: float = self.request.started_at if self.request else self.last_activity
-        return not self.requests and begin < now - _TIMEOUT_SECONDS
+        return begin
+
+    def unfinished_bytes(self) -> int:
+        """Return the size of the body that is arriving."""
+        return self.request.body_bytes_received if self.request else 0
 
     def is_idle(self) -> bool:
         """Return whether no request has begun, and all responses are sent."""
@@ -209,7 +237,11 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
     active_channels: dict[int, Channel]
 
     def __init__(self, settings: Settings) -> None:
-        _allow_files()
+        files = _allow_files(_FILES_PER_CONNECTION * _CONNECTIONS + _OTHER_FILES)
+        self._max_connections = min(
+            _CONNECTIONS, max(1, (files - _OTHER_FILES) // _FILES_PER_CONNECTION)
+        )
+        self.has_large_body = False
         listener = settings.listener
         self._members: dict[int, Any] = {}
         self._is_stopping = False
@@ -227,16 +259,13 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             max_request_body_size=settings.max_body_bytes + 1,
             recv_bytes=_MEMORY_PER_BODY_BYTES,
             inbuf_overflow=_MEMORY_PER_BODY_BYTES,
-            connection_limit=_CONNECTIONS + 2,  # counts the listener and the trigger
+            outbuf_overflow=_RESPONSE_MEMORY_BYTES,
+            outbuf_high_watermark=_NO_WATERMARK,
+            connection_limit=self._max_connections + 3,  # counts the listener and the trigger
             clear_untrusted_proxy_headers=False,
             log_socket_errors=False,
             ident=None,
         )
-
-    def has_too_many_bodies(self) -> bool:
-        """Return whether the stored bodies of all connections exceed their limit."""
-        sizes = (channel.body_bytes() for channel in self.active_channels.values())
-        return sum(sizes) > self._max_stored_bytes
 
     def serve(self) -> None:
         """Serve until ``stop`` is called, and complete the requests in progress."""
@@ -251,10 +280,39 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
 
     def _serve_once(self) -> None:
         wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
+        if len(self.active_channels) > self._max_connections:
+            self._close_longest_waiting()
+        if self.has_large_body:
+            self.has_large_body = False
+            self._limit_bodies()
         now = time.time()
         if now >= self._cleanup_at:
             self._cleanup_at = now + _CLEANUP_SECONDS
             self._close_overdue(now)
+            self._limit_responses()
+
+    def _close_longest_waiting(self) -> None:
+        """Close the connection of the client that has sent nothing, or part, for longest."""
+        waiting = [channel for channel in self.active_channels.values() if not channel.requests]
+        if waiting:
+            _refuse(min(waiting, key=Channel.waits_since), "too many connections")
+
+    def _limit_bodies(self) -> None:
+        """Close the connection with the largest unfinished body, if too many bodies are stored."""
+        channels = self.active_channels.values()
+        if sum(map(Channel.body_bytes, channels)) > self._max_stored_bytes:
+            _refuse(max(channels, key=Channel.unfinished_bytes), "too many large requests")
+
+    def _limit_responses(self) -> None:
+        """Close connections whose clients do not read, if too many responses are stored."""
+        channels = sorted(
+            self.active_channels.values(), key=lambda channel: int(channel.total_outbufs_len)
+        )
+        stored = sum(channel.total_outbufs_len for channel in channels)
+        while channels and stored > _STORED_RESPONSES_BYTES:
+            largest = channels.pop()
+            stored -= largest.total_outbufs_len
+            _refuse(largest, "too many unread responses")
 
     def _close_overdue(self, now: float) -> None:
         """Close the connections of slow clients.
@@ -278,12 +336,18 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         self.pull_trigger()
 
 
-def _allow_files() -> None:
-    """Raise the limit of open files, which is often 1,024, as far as the system allows it."""
+def _refuse(channel: Channel, reason: str) -> None:
+    LOG.warning("Closed a connection from %s: %s", channel.addr[0], reason)
+    channel.handle_close()
+
+
+def _allow_files(count: int) -> int:
+    """Raise the limit of open files, which is often 1,024, as far as allowed; return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < _FILES:
-        limit = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    if soft != resource.RLIM_INFINITY and soft < count:
+        soft = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return count if soft == resource.RLIM_INFINITY else soft
 
 
 def serve(settings: Settings, announce: Callable[[], None] = lambda: None) -> None:

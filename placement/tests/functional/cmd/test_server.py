@@ -146,6 +146,86 @@ def test_slow_clients_at_the_connection_limit_are_closed(monkeypatch):
         assert [connection.recv(1) for connection in slow] == [b""] * 3
 
 
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def large(_environ, start_response):
+    """Respond with more than the buffers of the kernel contain."""
+    start_response("200 OK", [("Content-Length", str(40 * MEBIBYTE))])
+    return [b"x" * MEBIBYTE] * 40
+
+
+def test_clients_that_do_not_read_occupy_no_thread_and_are_closed(monkeypatch):
+    """The server has one thread; each client has several requests that wait for a thread."""
+    for name, value in {"_TIMEOUT_SECONDS": 3, "_CLEANUP_SECONDS": 0}.items():
+        monkeypatch.setattr(server, name, value)
+    with serving(large) as address, ExitStack() as stack:
+        unread = [
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+            for _ in range(2)
+        ]
+        for connection in unread:
+            connection.sendall(GET * 3)
+        other = stack.enter_context(socket.create_connection(address, timeout=2))
+        other.sendall(GET)
+        assert statuses(other.recv(2**16)) == [200]
+        other.close()
+        time.sleep(6)
+        for connection in unread:
+            assert len(read(connection)) < 2 * 40 * MEBIBYTE
+
+
+def read(connection):
+    """Return what the kernel has received until the server closes the connection."""
+    received = []
+    with suppress(ConnectionError):
+        while part := connection.recv(MEBIBYTE):
+            received.append(part)
+    return b"".join(received)
+
+
+def test_the_largest_unread_responses_are_closed(monkeypatch):
+    for name, value in {"_STORED_RESPONSES_BYTES": 50 * MEBIBYTE, "_CLEANUP_SECONDS": 0}.items():
+        monkeypatch.setattr(server, name, value)
+    with serving(large) as address, ExitStack() as stack:
+        attacker, other = [
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+            for _ in range(2)
+        ]
+        attacker.sendall(GET * 3)
+        time.sleep(2)
+        assert len(read(attacker)) < 3 * 40 * MEBIBYTE
+        other.sendall(GET)
+        assert statuses(other.recv(2**16)) == [200]
+
+
+def test_the_longest_idle_connection_is_closed_for_a_new_client(monkeypatch):
+    monkeypatch.setattr(server, "_CONNECTIONS", 3)
+    with serving(large) as address, ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+            for _ in range(4)
+        ]
+        assert clients[0].recv(1) == b""
+        clients[3].sendall(GET)
+        assert statuses(clients[3].recv(2**16)) == [200]
+
+
+def test_the_largest_unfinished_body_is_closed_not_the_newest(monkeypatch):
+    monkeypatch.setattr(server, "_STORED_BODIES", 1)
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\n" + TOKEN + b"Content-Length: %d\r\n\r\n"
+    with serving(large) as address, ExitStack() as stack:
+        *attackers, other = [
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+            for _ in range(3)
+        ]
+        for connection in attackers:
+            connection.sendall(head % MEBIBYTE + b"x" * (MEBIBYTE - 100 * KIBIBYTE))
+        body = b"x" * (100 * KIBIBYTE)
+        other.sendall(head % len(body) + body)
+        assert statuses(other.recv(2**16)) == [200]
+
+
 class LoggedSlowly(list):
     """A response that takes a while to be logged."""
 
@@ -270,6 +350,9 @@ AMBIGUOUS = {
     "empty length": b"Content-Length: \r\n",
     "list of lengths": b"Content-Length: 0, 5\r\n",
     "two hosts": b"Host: localhost\r\n",
+    "length of 5,000 digits": b"Content-Length: " + b"9" * 5000 + b"\r\n",
+    "chunked twice": b"Transfer-Encoding: chunked, chunked\r\n",
+    "chunked in two headers": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
     "two codings": b"Transfer-Encoding: chunked, identity\r\n",
     "unknown coding": b"Transfer-Encoding: xchunked\r\n",
     "space before the colon": b"Content-Length : 5\r\n",
@@ -284,6 +367,17 @@ def test_ambiguous_request_closes_connection(send, headers):
     assert len(statuses(response)) == 1
     assert error(response)["status"] == 400
     assert b"Connection: close" in response
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n"],
+    ids=["no host", "unknown version"],
+)
+def test_invalid_head_is_refused(send, head):
+    response = send(head)
+    assert statuses(response) == [400]
+    assert error(response)["status"] == 400
 
 
 def test_chunked_request_of_http_1_0_closes_connection(send):
