@@ -99,6 +99,8 @@ class Column:
         return all(is_valid) or np.array(is_valid, dtype=np.bool_)[self.unit_rule]
 
     def _mask(self, is_set: Mask, size: int) -> Mask:
+        if len(self) == size:  # every row has an inventory: the rows are in order
+            return is_set
         mask = np.zeros(size, dtype=np.bool_)
         mask[self.rows] = is_set
         return mask
