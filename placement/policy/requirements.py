@@ -86,6 +86,24 @@ def roles(checks: Checks) -> frozenset[str]:
     )
 
 
+_PURE_KINDS = frozenset(
+    {"role", "rule", "user_id", "project_id", "domain_id", "system_scope", "is_admin"}
+)
+
+
+def are_pure(checks: Checks) -> bool:
+    """Return whether all decisions certainly depend on the caller and the target only.
+
+    ``http:``, and other checks that oslo.policy can be extended by, ask other services.
+    """
+    return all(
+        node.kind in _PURE_KINDS
+        for check in checks.values()
+        for node in nodes(check)
+        if isinstance(node, policy.Check)
+    )
+
+
 def nodes(check: Any) -> Iterator[Any]:
     """Yield the check and all checks inside it."""
     yield check

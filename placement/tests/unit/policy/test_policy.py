@@ -168,3 +168,49 @@ def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_configured_files(monkey
     (tmp_path / "placement.conf").write_text("[oslo_policy]\npolicy_file = other.yaml\n")
     monkeypatch.setenv("OS_PLACEMENT_CONFIG_DIR", str(tmp_path))
     assert policy.get_enforcer().policy_file == "other.yaml"
+
+
+def counted(rules, monkeypatch):
+    """Return the list of the rules that oslo.policy is asked for from now on."""
+    asked = []
+    enforcer = rules.decisions()._enforcer
+    enforce = enforcer.enforce
+
+    def enforced(rule, *args, **kwargs):
+        asked.append(rule)
+        return enforce(rule, *args, **kwargs)
+
+    monkeypatch.setattr(enforcer, "enforce", enforced)
+    return asked
+
+
+def test_a_permission_is_remembered_for_equal_callers_and_targets_only(monkeypatch):
+    rules, rule = policy.Policy(configured()), policy_rules.SHOW_USAGES_OF_PROJECT.name
+    asked = counted(rules, monkeypatch)
+    assert allowed(rules, rule, ["reader"])
+    assert allowed(rules, rule, ["reader"])
+    assert len(asked) == 1
+    assert not allowed(rules, rule, ["reader"], target={"project_id": "q", "user_id": "u"})
+    assert not allowed(rules, rule, ["member"])
+    assert not allowed(rules, rule, ["reader"], project_id="q")
+    assert not allowed(rules, rule, ["member"]), "a refusal is not remembered"
+    assert len(asked) == 5
+
+
+@pytest.mark.parametrize("check", ["http://127.0.0.1/decide or role:reader", "opa:x or @"])
+def test_no_permission_is_remembered_if_a_rule_may_ask_another_service(
+    own_rules, policy_file, monkeypatch, check
+):
+    write(policy_file, placement__usages="role:reader", used=check)
+    asked = counted(own_rules, monkeypatch)
+    rule = policy_rules.SHOW_USAGES_OF_PROJECT.name
+    assert allowed(own_rules, rule, ["reader"])
+    assert allowed(own_rules, rule, ["reader"])
+    assert len(asked) == 2
+
+
+def test_the_permissions_that_are_remembered_are_limited(rules):
+    rule = policy_rules.SHOW_USAGES_OF_PROJECT.name
+    for number in range(2_100):
+        assert allowed(rules, rule, ["admin"], request_user=str(number))
+    assert len(rules.decisions()._allowed) <= 1_000
