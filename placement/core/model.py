@@ -192,9 +192,49 @@ class ConsumerClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateProvider:
+    """Change the name of a provider, and its parent if ``has_parent``.
+
+    ``may_move`` is false below 1.37, where a parent once set can neither be changed nor removed.
+    """
+
+    uuid: str
+    name: str
+    parent_uuid: str | None = None
+    has_parent: bool = True
+    may_move: bool = True
+
+
+# The least capacity of a written inventory is 0: the capacity is 0 if all of the total is
+# reserved, and negative if more is. Requests before 1.26 may not reserve all: 1.
+
+
+@dataclass(frozen=True, slots=True)
+class CreateInventory:
+    """Add an inventory to a provider, whatever its generation."""
+
+    provider_uuid: str
+    resource_class: str
+    inventory: Inventory
+    minimum_capacity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateInventory:
+    """Change an existing inventory of a provider that is at this generation."""
+
+    provider_uuid: str
+    generation: int
+    resource_class: str
+    inventory: Inventory
+    minimum_capacity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceInventories:
     """Replace all inventories of a provider that is at this generation."""
 
     provider_uuid: str
     generation: int
     inventories: Mapping[str, Inventory]
+    minimum_capacity: int = 0

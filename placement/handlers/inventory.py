@@ -1,7 +1,5 @@
 """``/resource_providers/{uuid}/inventories`` and the single inventories below it."""
 
-from dataclasses import asdict
-
 import webob
 
 from placement import microversion
@@ -17,8 +15,7 @@ def list_inventories(request: Request) -> webob.Response:
     """Return all inventories of the provider."""
     request.can(policies.LIST_INVENTORIES)
     inventories = inventory.list_of(request.services.store, request.route["uuid"])
-    fields = {name: asdict(value) for name, value in inventories.inventories.items()}
-    body = render.all_of_provider(fields, inventories.provider.generation)
+    body = render.inventories(inventories)
     return json_response(request, body, modified_at=inventories.modified_at)
 
 
@@ -27,18 +24,16 @@ def create_inventory(request: Request) -> webob.Response:
     """Add an inventory to the provider; return it."""
     request.can(policies.CREATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
-    version = request.version
-    resource_class, new, as_written = provider.parsed(
-        store, uuid, lambda: parse.creation(request.json_body, version)
+    command = provider.parsed(
+        store, uuid, lambda: parse.creation(uuid, request.json_body, request.version)
     )
-    minimum = parse.minimum_capacity(version)
-    changed = inventory.create(store, uuid, resource_class, new, minimum_capacity=minimum)
+    created = inventory.create(store, command)
     return json_response(
         request,
-        render.one(as_written, changed.generation),
+        render.inventory(created, command.resource_class),
         status=201,
         modified_at=None,
-        location=f"/resource_providers/{uuid}/inventories/{resource_class}",
+        location=f"/resource_providers/{uuid}/inventories/{command.resource_class}",
     )
 
 
@@ -47,13 +42,10 @@ def replace_inventories(request: Request) -> webob.Response:
     """Replace the inventories of the provider; return them."""
     request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
-    version = request.version
-    command, as_written = provider.parsed(
-        store, uuid, lambda: parse.replacement(uuid, request.json_body, version)
+    command = provider.parsed(
+        store, uuid, lambda: parse.replacement(uuid, request.json_body, request.version)
     )
-    minimum = parse.minimum_capacity(version)
-    changed = inventory.replace(store, command, minimum_capacity=minimum)
-    body = render.all_of_provider(as_written, changed.generation)
+    body = render.inventories(inventory.replace(store, command))
     return json_response(request, body, modified_at=None)
 
 
@@ -71,7 +63,7 @@ def show_inventory(request: Request) -> webob.Response:
     request.can(policies.SHOW_INVENTORY)
     resource_class = request.route["resource_class"]
     shown = inventory.show(request.services.store, request.route["uuid"], resource_class)
-    body = render.one(asdict(shown.inventories[resource_class]), shown.provider.generation)
+    body = render.inventory(shown, resource_class)
     return json_response(request, body, modified_at=shown.modified_at)
 
 
@@ -81,19 +73,10 @@ def update_inventory(request: Request) -> webob.Response:
     request.can(policies.UPDATE_INVENTORY)
     store, uuid = request.services.store, request.route["uuid"]
     resource_class = request.route["resource_class"]
-    version = request.version
-    generation, new, as_written = provider.parsed(
-        store, uuid, lambda: parse.update(request.json_body, version)
+    command = provider.parsed(
+        store, uuid, lambda: parse.update(uuid, resource_class, request.json_body, request.version)
     )
-    changed = inventory.update(
-        store,
-        uuid,
-        generation,
-        resource_class,
-        new,
-        minimum_capacity=parse.minimum_capacity(version),
-    )
-    body = render.one(as_written, changed.generation)
+    body = render.inventory(inventory.update(store, command), resource_class)
     return json_response(request, body, modified_at=None)
 
 

@@ -57,17 +57,11 @@ def update_resource_provider(request: Request) -> webob.Response:
     """Rename the provider, or move it to another parent; return it."""
     request.can(policies.UPDATE_PROVIDER)
     store, uuid = request.services.store, request.route["uuid"]
-    version = request.version
-    changes = provider.parsed(store, uuid, lambda: parse.update(request.json_body, version))
-    with request.services.reports.name_conflicts_of(request, changes.name, uuid):
-        updated = provider.update(
-            store,
-            uuid,
-            changes.name,
-            changes.parent_uuid,
-            has_parent=changes.has_parent,
-            may_move=version >= (1, 37),
-        )
+    command = provider.parsed(
+        store, uuid, lambda: parse.update(uuid, request.json_body, request.version)
+    )
+    with request.services.reports.name_conflicts_of(request, command.name, uuid):
+        updated = provider.update(store, command)
     return json_response(request, _body(request, updated), modified_at=updated.modified_at)
 
 

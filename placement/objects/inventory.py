@@ -1,8 +1,7 @@
 """Inventories of one provider.
 
-A write with a stale generation is refused. A write increases the provider's generation by one and
-returns the updated provider. ``minimum_capacity`` is the least capacity that an
-inventory may have: 0, and 1 for requests that may not reserve all of the total (before 1.26).
+A write with a stale generation is refused. A write increases the provider's generation by one. It
+returns the written inventories as the database has them: MySQL rounds allocation ratios.
 """
 
 import logging
@@ -11,7 +10,14 @@ from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.capacity import check_minimum, integer_capacity, is_within_capacity
-from placement.core.model import Inventory, Provider, ProviderInventories, ReplaceInventories
+from placement.core.model import (
+    CreateInventory,
+    Inventory,
+    Provider,
+    ProviderInventories,
+    ReplaceInventories,
+    UpdateInventory,
+)
 from placement.db.claims.inventories import StoredInventory
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -46,64 +52,58 @@ def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
     return _as_stored(provider, {resource_class: stored[resource_class]})
 
 
-def create(
-    store: Store,
-    uuid: str,
-    resource_class: str,
-    inventory: Inventory,
-    *,
-    minimum_capacity: int = 0,
-) -> Provider:
+def create(store: Store, command: CreateInventory) -> ProviderInventories:
     """Add one inventory, without checking the generation.
 
     Raises: ProviderNotFound, NegativeCapacity, UnknownResourceClass (400),
     InventoryExists (409 concurrent).
     """
-    return store.write(_create, uuid, resource_class, inventory, minimum_capacity)
+    return store.write(_create, command)
 
 
-def _create(
-    tx: Transaction, uuid: str, resource_class: str, inventory: Inventory, minimum_capacity: int
-) -> Provider:
-    provider = locked(tx, uuid)
-    check_minimum({resource_class: inventory}, minimum_capacity, uuid=uuid, action="create")
-    action = f"Unable to create inventory for resource provider {uuid}"
-    class_ids = used_classes(tx, {resource_class: inventory}, action)
-    if resource_class in tx.inventories.of(provider.id):
-        raise exception.InventoryExists(uuid, resource_class)
-    tx.inventories.insert(provider.id, {class_ids[resource_class]: inventory})
-    return _published(tx, provider)
+def _create(tx: Transaction, command: CreateInventory) -> ProviderInventories:
+    provider = locked(tx, command.provider_uuid)
+    added = {command.resource_class: command.inventory}
+    check_minimum(added, command.minimum_capacity, uuid=provider.uuid, action="create")
+    action = f"Unable to create inventory for resource provider {provider.uuid}"
+    class_ids = used_classes(tx, added, action)
+    if command.resource_class in tx.inventories.of(provider.id):
+        raise exception.InventoryExists(provider.uuid, command.resource_class)
+    tx.inventories.insert(provider.id, {class_ids[command.resource_class]: command.inventory})
+    return _written(tx, provider)
 
 
-def replace(store: Store, command: ReplaceInventories, *, minimum_capacity: int = 0) -> Provider:
+def replace(store: Store, command: ReplaceInventories) -> ProviderInventories:
     """Replace the inventories of the provider.
 
     After the commit, logs each class whose new capacity is less than its usage.
     Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
     UnknownResourceClass (400), InventoryInUse.
     """
-    return _logged(store.write(_replace, command, minimum_capacity))
+    return _logged(store.write(_replace, command))
 
 
-_Change = tuple[Provider, Sequence[str]]
-"""A provider after a write, and texts on the classes whose usage exceeds the new capacity."""
+_Change = tuple[ProviderInventories, Sequence[str]]
+"""The written inventories, and texts on the classes whose usage exceeds the new capacity."""
 
 
-def _logged(change: _Change) -> Provider:
-    provider, overcommits = change
+def _logged(change: _Change) -> ProviderInventories:
+    written, overcommits = change
     for overcommit in overcommits:
         LOG.warning("Inventory change leaves less than is used: %s", overcommit)
-    return provider
+    return written
 
 
-def _replace(tx: Transaction, command: ReplaceInventories, minimum_capacity: int) -> _Change:
+def _replace(tx: Transaction, command: ReplaceInventories) -> _Change:
     provider = locked_at_generation(tx, command.provider_uuid, command.generation)
-    check_minimum(command.inventories, minimum_capacity, uuid=provider.uuid, action="update")
+    check_minimum(
+        command.inventories, command.minimum_capacity, uuid=provider.uuid, action="update"
+    )
     action = f"Unknown resource class in inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, command.inventories, action)
     remove_others(tx, provider, command.inventories)
     overcommits = put(tx, provider, command.inventories, class_ids)
-    return _published(tx, provider), overcommits
+    return _written(tx, provider), overcommits
 
 
 def used_classes(
@@ -161,45 +161,27 @@ def _overcommits(
     ]
 
 
-def update(  # noqa: PLR0913 - the parts of one command
-    store: Store,
-    uuid: str,
-    generation: int,
-    resource_class: str,
-    inventory: Inventory,
-    *,
-    minimum_capacity: int = 0,
-) -> Provider:
+def update(store: Store, command: UpdateInventory) -> ProviderInventories:
     """Change one existing inventory; logs as ``replace`` does.
 
     Raises: ProviderNotFound, StaleProviderGeneration, NegativeCapacity,
     ResourceClassNotFound (404), NoInventoryRecord (400).
     """
-    change = store.write(
-        _update, uuid, generation, resource_class, inventory, minimum_capacity=minimum_capacity
-    )
-    return _logged(change)
+    return _logged(store.write(_update, command))
 
 
-def _update(  # noqa: PLR0913 - the parts of one command
-    tx: Transaction,
-    uuid: str,
-    generation: int,
-    resource_class: str,
-    inventory: Inventory,
-    *,
-    minimum_capacity: int,
-) -> _Change:
-    provider = locked_at_generation(tx, uuid, generation)
-    check_minimum({resource_class: inventory}, minimum_capacity, uuid=uuid, action="update")
+def _update(tx: Transaction, command: UpdateInventory) -> _Change:
+    provider = locked_at_generation(tx, command.provider_uuid, command.generation)
+    changed = {command.resource_class: command.inventory}
+    check_minimum(changed, command.minimum_capacity, uuid=provider.uuid, action="update")
     present = tx.inventories.of(provider.id)
-    if resource_class not in present:
-        if tx.resource_classes.find(resource_class) is None:
-            raise exception.ResourceClassNotFound(resource_class)
-        raise exception.NoInventoryRecord(uuid, resource_class)
-    tx.inventories.update(provider.id, {present[resource_class].class_id: inventory})
-    overcommits = _overcommits(provider, {resource_class: inventory}, present)
-    return _published(tx, provider), overcommits
+    if command.resource_class not in present:
+        if tx.resource_classes.find(command.resource_class) is None:
+            raise exception.ResourceClassNotFound(command.resource_class)
+        raise exception.NoInventoryRecord(provider.uuid, command.resource_class)
+    class_id = present[command.resource_class].class_id
+    tx.inventories.update(provider.id, {class_id: command.inventory})
+    return _written(tx, provider), _overcommits(provider, changed, present)
 
 
 def delete(store: Store, uuid: str, resource_class: str) -> None:
@@ -219,7 +201,7 @@ def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     if tx.inventories.in_use(provider.id, {resource_class: stored.class_id}):
         raise exception.SingleInventoryInUse(uuid, resource_class)
     tx.inventories.delete(provider.id, [stored.class_id])
-    _published(tx, provider)
+    _publish(tx, provider)
 
 
 def delete_all(store: Store, uuid: str) -> None:
@@ -233,10 +215,15 @@ def delete_all(store: Store, uuid: str) -> None:
 def _delete_all(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
     remove_others(tx, provider, {})
-    _published(tx, provider)
+    _publish(tx, provider)
 
 
-def _published(tx: Transaction, provider: Provider) -> Provider:
-    """Publish the change; return the provider after this write."""
+def _publish(tx: Transaction, provider: Provider) -> None:
     tx.publish(generation_bumped=[provider.id])
-    return with_values(provider, generation=provider.generation + 1)
+
+
+def _written(tx: Transaction, provider: Provider) -> ProviderInventories:
+    """Publish the change; return the provider and its inventories after this write."""
+    stored = tx.inventories.of(provider.id)
+    _publish(tx, provider)
+    return _as_stored(with_values(provider, generation=provider.generation + 1), stored)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from placement import exception
-from placement.core.model import Provider, ProviderSummary
+from placement.core.model import Provider, ProviderSummary, UpdateProvider
 from placement.db.resources.providers import Node
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -135,55 +135,42 @@ def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> P
     return created
 
 
-def update(  # noqa: PLR0913 - the parts of one command
-    store: Store,
-    uuid: str,
-    name: str,
-    parent_uuid: str | None,
-    *,
-    has_parent: bool = True,
-    may_move: bool,
-) -> Provider:
+def update(store: Store, command: UpdateProvider) -> Provider:
     """Return the provider with its new name and parent; its generation does not change.
 
-    The parent is unchanged unless ``has_parent``.
-    ``may_move`` is false below 1.37, where a parent once set can neither be changed nor removed.
     The returned ``modified_at`` is the time of this update, if it changed something.
     Raises: ProviderNotFound, CannotSaveProvider, DuplicateProvider.
     """
     try:
-        if has_parent:
-            return store.write(_rename_and_move, uuid, name, parent_uuid, may_move=may_move)
-        return store.write(_rename, uuid, name)
+        return store.write(_rename_and_move if command.has_parent else _rename, command)
     except exception.DuplicateProvider:
-        raise _conflict(store, name) from None
+        raise _conflict(store, command.name) from None
 
 
-def _rename(tx: Transaction, uuid: str, name: str) -> Provider:
-    provider = locked(tx, uuid)
-    if name == provider.name:
+def _rename(tx: Transaction, command: UpdateProvider) -> Provider:
+    provider = locked(tx, command.uuid)
+    if command.name == provider.name:
         return provider
-    tx.providers.rename(provider.id, name)
-    renamed = existing(tx, uuid)
+    tx.providers.rename(provider.id, command.name)
+    renamed = existing(tx, command.uuid)
     tx.publish([provider.id])
     return renamed
 
 
-def _rename_and_move(
-    tx: Transaction, uuid: str, name: str, parent_uuid: str | None, *, may_move: bool
-) -> Provider:
+def _rename_and_move(tx: Transaction, command: UpdateProvider) -> Provider:
+    uuid, parent_uuid = command.uuid, command.parent_uuid
     # All of both trees: a member that concurrently is moved, or gets a child, would leave a loop,
     # or a root that is not the end of the chain of parents.
     nodes = tx.providers.lock_trees([uuid] if parent_uuid is None else [uuid, parent_uuid])
     if uuid not in nodes:
         raise exception.ProviderNotFound(uuid)
     provider = existing(tx, uuid)
-    if (name, parent_uuid) == (provider.name, provider.parent_uuid):
+    if (command.name, parent_uuid) == (provider.name, provider.parent_uuid):
         return provider
-    if reason := _reason_against_move(provider, parent_uuid, nodes, may_move=may_move):
+    if reason := _reason_against_move(provider, parent_uuid, nodes, may_move=command.may_move):
         raise exception.CannotSaveProvider(uuid, reason)
     parent_id = None if parent_uuid is None else nodes[parent_uuid].id
-    tx.providers.rename(provider.id, name, parent_provider_id=parent_id)
+    tx.providers.rename(provider.id, command.name, parent_provider_id=parent_id)
     changed = {provider.id}
     if parent_uuid != provider.parent_uuid:
         changed = _subtree(nodes, provider.id)

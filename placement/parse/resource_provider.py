@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from placement.core.model import UpdateProvider
 from placement.core.request import ProviderFilter, RequestGroup
 from placement.core.text import canonical
 from placement.microversion import Version
@@ -26,14 +27,6 @@ class NewProvider(NamedTuple):
     parent_uuid: str | None
 
 
-class ProviderUpdate(NamedTuple):
-    """New attributes of a provider; the parent is unchanged unless ``has_parent``."""
-
-    name: str
-    has_parent: bool
-    parent_uuid: str | None
-
-
 def creation(document: Any, version: Version) -> NewProvider:
     """Return the provider to create.
 
@@ -44,10 +37,16 @@ def creation(document: Any, version: Version) -> NewProvider:
     return NewProvider(uuid and canonical(uuid), document["name"], _parent(document))
 
 
-def update(document: Any, version: Version) -> ProviderUpdate:
+def update(uuid: str, document: Any, version: Version) -> UpdateProvider:
     """Return the new attributes of a provider.  Raises: BadRequest."""
     validation.validate(_UPDATE, document, version)
-    return ProviderUpdate(document["name"], _PARENT in document, _parent(document))
+    return UpdateProvider(
+        uuid,
+        document["name"],
+        _parent(document),
+        has_parent=_PARENT in document,
+        may_move=version >= (1, 37),
+    )
 
 
 def _parent(document: Any) -> str | None:

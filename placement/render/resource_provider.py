@@ -4,12 +4,13 @@ UUIDs, numbers and fixed words are inserted without escaping: they contain no
 character that JSON escapes. Names and the mount prefix are encoded.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from placement.core.model import Provider, ProviderAggregates
+from placement.core.model import Provider, ProviderAggregates, ProviderInventories
 from placement.microversion import Version
 
 _LINKS_SINCE = (
@@ -19,9 +20,6 @@ _LINKS_SINCE = (
     ((1, 6), "traits"),
     ((1, 11), "allocations"),
 )
-
-Fields = Mapping[str, float]
-"""The six fields of an inventory by name."""
 
 
 def provider_list(providers: Iterable[Provider], version: Version, prefix: str) -> bytes:
@@ -65,14 +63,18 @@ def _text(provider: Provider, pieces: Sequence[str], *, nested: bool) -> str:
     )
 
 
-def one(inventory: Fields, generation: int) -> dict[str, Any]:
-    """Return the body of one inventory of a provider at the generation."""
-    return {**inventory, "resource_provider_generation": generation}
+def inventory(stored: ProviderInventories, resource_class: str) -> dict[str, Any]:
+    """Return the body of one inventory of a provider."""
+    generation = {"resource_provider_generation": stored.provider.generation}
+    return asdict(stored.inventories[resource_class]) | generation
 
 
-def all_of_provider(inventories: Mapping[str, Fields], generation: int) -> dict[str, Any]:
+def inventories(stored: ProviderInventories) -> dict[str, Any]:
     """Return the body of the inventories of a provider, by class."""
-    return {"inventories": inventories, "resource_provider_generation": generation}
+    return {
+        "inventories": {name: asdict(one) for name, one in stored.inventories.items()},
+        "resource_provider_generation": stored.provider.generation,
+    }
 
 
 def of_provider(association: ProviderAggregates, version: Version) -> dict[str, Any]:

@@ -16,8 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from placement import exception
 from placement.core.model import (
     ConsumerClaim,
+    CreateInventory,
     Inventory,
     ReplaceInventories,
+    UpdateInventory,
+    UpdateProvider,
 )
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
@@ -162,7 +165,7 @@ class Comparison(RuleBasedStateMachine):
 
     def move_to(self, uuid, parent):
         expected = self.model.move(uuid, parent)
-        self.both(expected, provider.update, uuid, uuid, parent, may_move=True)
+        self.both(expected, provider.update, UpdateProvider(uuid, uuid, parent))
 
     @rule(uuid=hosts, off_by=late, new_inventories=inventories)
     def set_inventories(self, uuid, off_by, new_inventories):
@@ -184,13 +187,15 @@ class Comparison(RuleBasedStateMachine):
     @rule(uuid=hosts, resource_class=classes, new_inventory=an_inventory)
     def add(self, uuid, resource_class, new_inventory):
         expected = self.model.add(uuid, resource_class, new_inventory)
-        self.both(expected, inventory.create, uuid, resource_class, new_inventory)
+        command = CreateInventory(uuid, resource_class, new_inventory)
+        self.both(expected, inventory.create, command)
 
     @rule(uuid=hosts, off_by=late, resource_class=classes, new_inventory=an_inventory)
     def change(self, uuid, off_by, resource_class, new_inventory):
         at = self.at(uuid, off_by)
         expected = self.model.change(uuid, at, resource_class, new_inventory)
-        self.both(expected, inventory.update, uuid, at, resource_class, new_inventory)
+        command = UpdateInventory(uuid, at, resource_class, new_inventory)
+        self.both(expected, inventory.update, command)
 
     @rule(uuid=hosts)
     def clear(self, uuid):

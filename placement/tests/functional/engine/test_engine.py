@@ -11,7 +11,7 @@ from itertools import permutations
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory
+from placement.core.model import Inventory, UpdateProvider
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db import clocks
 from placement.db.schema import migration
@@ -160,7 +160,7 @@ def test_a_moved_tree_has_its_new_root(engine, other_store):
     middle = new_provider(other_store, "middle")
     new_provider(other_store, "leaf", middle)
     engine.current()
-    provider.update(other_store, middle, "middle", top, may_move=True)
+    provider.update(other_store, UpdateProvider(middle, "middle", top, may_move=True))
     assert by_name(engine.current())["leaf"].provider.root_uuid == top
 
 
@@ -213,12 +213,12 @@ def test_a_child_returns_to_a_parent_that_was_created_again(engine, store, other
     parent = new_provider(other_store, "cn", VCPU=4)
     child = new_provider(other_store, "numa", parent=parent, VGPU=1)
     engine.current()
-    provider.update(other_store, child, "numa", None, may_move=True)
+    provider.update(other_store, UpdateProvider(child, "numa", None, may_move=True))
     provider.delete(other_store, parent)
     if has_other:
         new_provider(other_store, "other", VCPU=1)
     provider.create(other_store, parent, "cn", None)
-    provider.update(other_store, child, "numa", parent, may_move=True)
+    provider.update(other_store, UpdateProvider(child, "numa", parent, may_move=True))
     snapshot = engine.current()
     assert (
         snapshot.forest.parent.item(snapshot.forest.row_of[child])

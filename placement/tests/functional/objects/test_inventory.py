@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceInventories
+from placement.core.model import CreateInventory, Inventory, ReplaceInventories, UpdateInventory
 from placement.db import tables
 from placement.objects import allocation, inventory, resource_class, usage
 from placement.tests.support.factories import (
@@ -26,7 +26,7 @@ def inventories(store, provider):
 def test_replace_inventories_stores_all_values(store):
     provider = new_provider(store)
     replaced = set_inventories(store, provider, MEMORY_MB=2048, VCPU=FULL)
-    assert replaced.generation == 1
+    assert replaced.provider.generation == 1
     listed = inventory.list_of(store, provider)
     assert listed.provider.generation == 1
     assert listed.inventories == {"VCPU": FULL, "MEMORY_MB": Inventory(total=2048)}
@@ -72,9 +72,9 @@ def test_an_unknown_class_is_refused_and_nothing_changes(store, name):
     with pytest.raises(exception.UnknownResourceClass, match="Unknown resource class in inventor"):
         set_inventories(store, provider, DISK_GB=1, **{name: 1})
     with pytest.raises(exception.UnknownResourceClass, match="Unable to create inventory"):
-        inventory.create(store, provider, name, FULL)
+        inventory.create(store, CreateInventory(provider, name, FULL))
     with pytest.raises(exception.ResourceClassNotFound):
-        inventory.update(store, provider, 1, name, FULL)
+        inventory.update(store, UpdateInventory(provider, 1, name, FULL))
     assert inventories(store, provider) == {"VCPU": Inventory(total=4)}
     assert generation(store, provider) == 1
 
@@ -114,21 +114,26 @@ def test_one_inventory_is_shown(store):
 
 def test_one_inventory_is_added_whatever_the_generation(store):
     provider = new_provider(store, DISK_GB=1)
-    assert inventory.create(store, provider, "VCPU", FULL).generation == 2
+    assert (
+        inventory.create(store, CreateInventory(provider, "VCPU", FULL)).provider.generation == 2
+    )
     assert inventories(store, provider)["VCPU"] == FULL
     with pytest.raises(exception.InventoryExists, match="Update conflict"):
-        inventory.create(store, provider, "VCPU", FULL)
+        inventory.create(store, CreateInventory(provider, "VCPU", FULL))
     assert generation(store, provider) == 2
 
 
 def test_one_inventory_is_changed(store):
     provider = new_provider(store, VCPU=4, DISK_GB=1)
-    assert inventory.update(store, provider, 1, "VCPU", FULL).generation == 2
+    assert (
+        inventory.update(store, UpdateInventory(provider, 1, "VCPU", FULL)).provider.generation
+        == 2
+    )
     assert inventories(store, provider) == {"VCPU": FULL, "DISK_GB": Inventory(total=1)}
     with pytest.raises(exception.StaleProviderGeneration):
-        inventory.update(store, provider, 1, "VCPU", FULL)
+        inventory.update(store, UpdateInventory(provider, 1, "VCPU", FULL))
     with pytest.raises(exception.NoInventoryRecord):
-        inventory.update(store, provider, 2, "MEMORY_MB", FULL)
+        inventory.update(store, UpdateInventory(provider, 2, "MEMORY_MB", FULL))
 
 
 def test_a_stale_generation_is_reported_before_too_many_reserved(store):
@@ -138,7 +143,9 @@ def test_a_stale_generation_is_reported_before_too_many_reserved(store):
         lambda at: inventory.replace(
             store, ReplaceInventories(provider, at, {"VCPU": too_many_reserved})
         ),
-        lambda at: inventory.update(store, provider, at, "VCPU", too_many_reserved),
+        lambda at: inventory.update(
+            store, UpdateInventory(provider, at, "VCPU", too_many_reserved)
+        ),
     ):
         with pytest.raises(exception.StaleProviderGeneration):
             write(0)
@@ -147,11 +154,28 @@ def test_a_stale_generation_is_reported_before_too_many_reserved(store):
     assert inventories(store, provider) == {"VCPU": Inventory(total=4)}
 
 
+def test_writes_return_the_stored_values(store):
+    """MySQL's FLOAT has seven digits."""
+    provider = new_provider(store)
+    odd = Inventory(total=8, allocation_ratio=1.23456789)
+    for write in (
+        lambda: inventory.create(store, CreateInventory(provider, "VCPU", odd)),
+        lambda: inventory.update(store, UpdateInventory(provider, 1, "VCPU", odd)),
+        lambda: inventory.replace(store, ReplaceInventories(provider, 2, {"VCPU": odd})),
+    ):
+        written, listed = write(), inventory.list_of(store, provider)
+        assert written.inventories == listed.inventories
+        assert written.provider.generation == listed.provider.generation
+
+
 def test_too_many_reserved_is_reported_before_an_unknown_class_and_an_existing_inventory(store):
     provider = new_provider(store, VCPU=4)
     for name in ("VCPU", "CUSTOM_UNKNOWN"):
         with pytest.raises(exception.NegativeCapacity, match="or equal to total"):
-            inventory.create(store, provider, name, Inventory(4, reserved=4), minimum_capacity=1)
+            inventory.create(
+                store,
+                CreateInventory(provider, name, Inventory(4, reserved=4), minimum_capacity=1),
+            )
     assert generation(store, provider) == 1
 
 
@@ -178,9 +202,9 @@ def test_missing_provider_has_no_inventories(store):
     for attempt in (
         lambda: inventory.list_of(store, provider),
         lambda: inventory.show(store, provider, "VCPU"),
-        lambda: inventory.create(store, provider, "VCPU", FULL),
+        lambda: inventory.create(store, CreateInventory(provider, "VCPU", FULL)),
         lambda: inventory.replace(store, ReplaceInventories(provider, 0, {})),
-        lambda: inventory.update(store, provider, 0, "VCPU", FULL),
+        lambda: inventory.update(store, UpdateInventory(provider, 0, "VCPU", FULL)),
         lambda: inventory.delete(store, provider, "VCPU"),
         lambda: inventory.delete_all(store, provider),
         lambda: usage.of_provider(store, provider),

@@ -3,6 +3,7 @@
 import pytest
 
 from placement import exception
+from placement.core.model import UpdateProvider
 from placement.db import tables
 from placement.objects import aggregate, provider, trait
 from placement.tests.support.factories import (
@@ -18,7 +19,7 @@ from placement.tests.support.factories import (
 
 def move(store, moved, parent, *, may_move=True):
     name = provider.show(store, moved).name
-    return provider.update(store, moved, name, parent, may_move=may_move)
+    return provider.update(store, UpdateProvider(moved, name, parent, may_move=may_move))
 
 
 def updated_at(store, moved):
@@ -98,7 +99,9 @@ def test_parent_must_exist_and_differ(store):
 
 def test_a_rename_keeps_the_generation(store):
     host = new_provider(store, "old", VCPU=1)
-    renamed = provider.update(store, host, "new", None, has_parent=False, may_move=False)
+    renamed = provider.update(
+        store, UpdateProvider(host, "new", None, has_parent=False, may_move=False)
+    )
     assert (renamed.name, renamed.generation) == ("new", 1)
     assert provider.show(store, host) == renamed
 
@@ -107,15 +110,17 @@ def test_a_rename_to_a_name_that_is_taken_is_refused(store):
     new_provider(store, "taken")
     host = new_provider(store)
     with pytest.raises(exception.DuplicateProvider, match="name: taken already exists"):
-        provider.update(store, host, "taken", None, has_parent=False, may_move=True)
+        provider.update(
+            store, UpdateProvider(host, "taken", None, has_parent=False, may_move=True)
+        )
     with pytest.raises(exception.DuplicateProvider, match="name: taken"):
-        provider.update(store, host, "taken", None, may_move=True)
+        provider.update(store, UpdateProvider(host, "taken", None, may_move=True))
 
 
 def test_name_of_an_existing_provider_may_be_empty(store):
     assert (
         provider.update(
-            store, new_provider(store), "", None, has_parent=False, may_move=False
+            store, UpdateProvider(new_provider(store), "", None, has_parent=False, may_move=False)
         ).name
         == ""
     )
@@ -124,9 +129,16 @@ def test_name_of_an_existing_provider_may_be_empty(store):
 def test_update_without_changes_is_not_recorded(store):
     host = provider.show(store, new_provider(store, parent=new_provider(store)))
     before = rows(store, tables.resource_providers)
-    assert provider.update(store, host.uuid, host.name, host.parent_uuid, may_move=False) == host
     assert (
-        provider.update(store, host.uuid, host.name, None, has_parent=False, may_move=False)
+        provider.update(
+            store, UpdateProvider(host.uuid, host.name, host.parent_uuid, may_move=False)
+        )
+        == host
+    )
+    assert (
+        provider.update(
+            store, UpdateProvider(host.uuid, host.name, None, has_parent=False, may_move=False)
+        )
         == host
     )
     assert rows(store, tables.resource_providers) == before
@@ -136,7 +148,9 @@ def test_missing_provider_cannot_be_updated(store):
     for values in ((None, False), (None, True), (new_provider(store), True)):
         parent, has_parent = values
         with pytest.raises(exception.ProviderNotFound):
-            provider.update(store, uuid(), "name", parent, has_parent=has_parent, may_move=True)
+            provider.update(
+                store, UpdateProvider(uuid(), "name", parent, has_parent=has_parent, may_move=True)
+            )
 
 
 def test_root_may_move_with_its_tree(store):

@@ -15,6 +15,7 @@ from multiprocessing.sharedctypes import RawArray
 import pytest
 
 from placement import exception
+from placement.core.model import UpdateProvider
 from placement.db import clocks
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
@@ -84,7 +85,9 @@ def _write_something(store, numbers, hosts, slot, consumers) -> None:
         case 5:
             child = new_provider(store, parent=host, VCPU=2)
             if numbers.random() < 0.5:
-                provider.update(store, child, child, numbers.choice(hosts), may_move=True)
+                provider.update(
+                    store, UpdateProvider(child, child, numbers.choice(hosts), may_move=True)
+                )
             if numbers.random() < 0.9:
                 provider.delete(store, child)
         case _:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import webtest
 
 from placement import errors, exception
-from placement.core.model import IncompleteConsumer, Inventory
+from placement.core.model import CreateInventory, IncompleteConsumer, Inventory, UpdateProvider
 from placement.db import clocks
 from placement.db import errors as db_errors
 from placement.db import store as store_module
@@ -246,7 +246,7 @@ def test_a_class_is_used_on_one_node_while_it_is_removed_on_another(stores):
         works = (
             lambda name=name: resource_class.delete(stores[0], name),
             lambda host=host, name=name: inventory.create(
-                stores[1], host, name, Inventory(total=1)
+                stores[1], CreateInventory(host, name, Inventory(total=1))
             ),
         )
         with paused_at(stores[0], "UPDATE clocks") as run:
@@ -296,7 +296,9 @@ def test_a_consumer_type_is_used_on_one_node_while_it_is_removed_on_another(stor
 
 def test_trees_change_on_two_nodes_at_once(stores):
     def move(at, moved, parent):
-        return provider.update(stores[at], moved, f"moved-{moved}", parent, may_move=True)
+        return provider.update(
+            stores[at], UpdateProvider(moved, f"moved-{moved}", parent, may_move=True)
+        )
 
     for turn in range(3 * TIMES):
         one, two, three = (new_provider(stores[0]) for _ in range(3))

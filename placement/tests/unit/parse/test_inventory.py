@@ -4,7 +4,13 @@ import pytest
 
 from placement import exception
 from placement.core.capacity import check_minimum
-from placement.core.model import MAX_INT, Inventory, ReplaceInventories
+from placement.core.model import (
+    MAX_INT,
+    CreateInventory,
+    Inventory,
+    ReplaceInventories,
+    UpdateInventory,
+)
 from placement.microversion import MAX_VERSION, Version
 from placement.parse import inventory
 
@@ -12,12 +18,12 @@ A = "aaaaaaaa-1111-2222-3333-444444444444"
 
 
 def created(version=MAX_VERSION, **fields):
-    return inventory.creation({"resource_class": "VCPU", **fields}, version)
+    return inventory.creation(A, {"resource_class": "VCPU", **fields}, version)
 
 
 def updated(version=MAX_VERSION, **fields):
     document = {"resource_provider_generation": 7, **fields}
-    return inventory.update(document, version)
+    return inventory.update(A, "VCPU", document, version)
 
 
 def replaced(generation=7, version=MAX_VERSION, **inventories):
@@ -26,38 +32,27 @@ def replaced(generation=7, version=MAX_VERSION, **inventories):
 
 
 def test_missing_fields_have_defaults():
-    resource_class, new, as_written = created(total=4)
-    assert (resource_class, new) == ("VCPU", Inventory(4))
-    assert as_written == {
-        "total": 4,
-        "reserved": 0,
-        "min_unit": 1,
-        "max_unit": MAX_INT,
-        "step_size": 1,
-        "allocation_ratio": 1.0,
-    }
+    assert created(total=4) == CreateInventory(A, "VCPU", Inventory(4, 0, 1, MAX_INT, 1, 1.0))
 
 
-def test_integral_floats_are_stored_as_integers():
-    _, new, as_written = created(total=4.0, allocation_ratio=2)
+def test_integral_floats_are_integers_and_ratios_are_floats():
+    new = created(total=4.0, allocation_ratio=2).inventory
     assert (repr(new.total), repr(new.allocation_ratio)) == ("4", "2.0")
-    assert (repr(as_written["total"]), repr(as_written["allocation_ratio"])) == ("4.0", "2")
 
 
 def test_an_update_names_the_generation():
-    generation, new, _ = updated(total=4, reserved=1)
-    assert (generation, new) == (7, Inventory(4, reserved=1))
+    new = Inventory(4, reserved=1)
+    assert updated(total=4, reserved=1) == UpdateInventory(A, 7, "VCPU", new)
 
 
 def test_all_inventories_are_replaced_at_a_generation():
-    command, as_written = replaced(VCPU={"total": 4, "resource_provider_generation": 99})
+    command = replaced(VCPU={"total": 4, "resource_provider_generation": 99})
     assert command == ReplaceInventories(A, 7, {"VCPU": Inventory(4)})
-    assert as_written["VCPU"]["total"] == 4
 
 
 @pytest.mark.parametrize("generation", [6, 8, 1e308, -1])
 def test_any_number_is_a_generation(generation):
-    assert replaced(generation=generation, VCPU={"total": 1})[0].generation == int(generation)
+    assert replaced(generation=generation, VCPU={"total": 1}).generation == int(generation)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +71,15 @@ def test_any_number_is_a_generation(generation):
 )
 def test_what_is_reserved_is_less_than_there_is(minor, fields, ok):
     version = Version(1, minor)
-    minimum = inventory.minimum_capacity(version)
-    for parsed in (
-        created(version=version, **fields)[1],
-        updated(version=version, **fields)[1],
-        replaced(version=version, VCPU=fields)[0].inventories["VCPU"],
+    creation, update = created(version=version, **fields), updated(version=version, **fields)
+    replacement = replaced(version=version, VCPU=fields)
+    for command, inventories in (
+        (creation, {"VCPU": creation.inventory}),
+        (update, {"VCPU": update.inventory}),
+        (replacement, replacement.inventories),
     ):
         with nullcontext() if ok else pytest.raises(exception.NegativeCapacity) as refusal:
-            check_minimum({"VCPU": parsed}, minimum, uuid=A, action="update")
+            check_minimum(inventories, command.minimum_capacity, uuid=A, action="update")
         assert ok or ("or equal to" in str(refusal.value)) is (minor < 26)
 
 
@@ -111,4 +107,4 @@ def test_other_numbers_are_refused(fields):
 
 
 def test_a_class_of_another_form_is_not_refused_among_others():
-    assert replaced(gold={"total": 1})[0].inventories == {"gold": Inventory(1)}
+    assert replaced(gold={"total": 1}).inventories == {"gold": Inventory(1)}

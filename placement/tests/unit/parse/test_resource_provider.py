@@ -1,8 +1,11 @@
+from functools import partial
+
 import pytest
 
 from placement import exception
+from placement.core.model import UpdateProvider
 from placement.microversion import MAX_VERSION, Version
-from placement.parse.resource_provider import NewProvider, ProviderUpdate, creation, update
+from placement.parse.resource_provider import NewProvider, creation, update
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 
@@ -19,12 +22,12 @@ def test_the_uuid_may_be_left_to_us():
 
 
 def test_update_distinguishes_null_parent_from_missing_parent():
-    assert update({"name": "n"}, MAX_VERSION) == ProviderUpdate("n", False, None)
+    assert update(A, {"name": "n"}, MAX_VERSION) == UpdateProvider(A, "n", has_parent=False)
     named = {"name": "n", "parent_provider_uuid": None}
-    assert update(named, MAX_VERSION) == ProviderUpdate("n", True, None)
+    assert update(A, named, MAX_VERSION) == UpdateProvider(A, "n", None)
 
 
-@pytest.mark.parametrize("parse", [creation, update])
+@pytest.mark.parametrize("parse", [creation, partial(update, A)])
 def test_parents_came_with_1_14(parse):
     document = {"name": "n", "parent_provider_uuid": A}
     assert parse(document, Version(1, 14)).parent_uuid == A
@@ -33,7 +36,7 @@ def test_parents_came_with_1_14(parse):
 
 
 @pytest.mark.parametrize("document", [None, [], "x", 1, {}, {"name": None}, {"name": "n" * 201}])
-@pytest.mark.parametrize("parse", [creation, update])
+@pytest.mark.parametrize("parse", [creation, partial(update, A)])
 def test_other_documents_are_refused(parse, document):
     with pytest.raises(exception.BadRequest, match="JSON does not validate: "):
         parse(document, MAX_VERSION)

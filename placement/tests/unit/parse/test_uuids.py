@@ -18,7 +18,7 @@ def test_provider_and_parent(spelling):
     new = resource_provider.creation(document, MAX_VERSION)
     assert (new.uuid, new.parent_uuid) == (A, A)
     changes = resource_provider.update(
-        {"name": "cn", "parent_provider_uuid": spelling}, MAX_VERSION
+        A, {"name": "cn", "parent_provider_uuid": spelling}, MAX_VERSION
     )
     assert changes.parent_uuid == A
 
@@ -38,7 +38,7 @@ def test_missing_uuids_stay_missing():
     new = resource_provider.creation({"name": "cn"}, MAX_VERSION)
     assert (new.uuid, new.parent_uuid) == (None, None)
     document = {"name": "cn", "parent_provider_uuid": None}
-    assert resource_provider.update(document, MAX_VERSION).parent_uuid is None
+    assert resource_provider.update(A, document, MAX_VERSION).parent_uuid is None
 
 
 def test_keys():

@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
+from placement.core.model import UpdateProvider
 from placement.db import server_settings, tables
 from placement.db.connections import server_checks
 from placement.db.schema import migration, seed
@@ -182,7 +183,7 @@ def test_a_lineage_that_ends_before_a_new_connection_is_used(store):
     provider.create(store, HOST, "host", None)
     store.dispose()
     remaining = end_lineage_of_new_connections(store, 4)
-    provider.update(store, HOST, "renamed", None, has_parent=False, may_move=True)
+    provider.update(store, UpdateProvider(HOST, "renamed", None, has_parent=False, may_move=True))
     assert Engine(store).current().state(HOST).provider.name == "renamed"
     assert remaining == []
 
@@ -194,7 +195,9 @@ def test_lineages_that_end_again_and_again_make_the_database_unavailable(store):
     end_lineage_of_new_connections(store, 100)
     for use in (
         lambda: provider.show(store, HOST),
-        lambda: provider.update(store, HOST, "renamed", None, has_parent=False, may_move=True),
+        lambda: provider.update(
+            store, UpdateProvider(HOST, "renamed", None, has_parent=False, may_move=True)
+        ),
         Engine(store).current,
     ):
         with pytest.raises(exception.DatabaseUnavailable) as unavailable:

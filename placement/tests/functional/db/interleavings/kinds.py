@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from placement.core.model import IncompleteConsumer, Inventory, ReplaceInventories
+from placement.core.model import (
+    CreateInventory,
+    IncompleteConsumer,
+    Inventory,
+    ReplaceInventories,
+    UpdateInventory,
+    UpdateProvider,
+)
 from placement.core.text import timestamp
 from placement.db import tables
 from placement.db.maintenance import data_migrations, reconcile
@@ -139,7 +146,7 @@ def _release(uuid: str) -> Step:
 
 def _update(uuid: str, name: str, parent: str | None = None, **named: bool) -> Step:
     def step(_world: World, store: Store) -> None:
-        provider.update(store, uuid, name, parent, may_move=True, **named)
+        provider.update(store, UpdateProvider(uuid, name, parent, **named))
 
     return step
 
@@ -273,14 +280,13 @@ PROVIDERS: Mapping[str, Sequence[Step]] = {
     "replace inventories without a class": [_replace(HOST, VCPU=8)],
     "use an unused class": [_replace(OTHER, VCPU=8, MEMORY_MB=100, CUSTOM_SPARE=1)],
     "update an inventory": [
-        lambda world, store: (
-            inventory.update(
-                store, HOST, world.generations[HOST], "VCPU", Inventory(total=16)
-            ).generation
+        lambda world, store: inventory.update(
+            store,
+            UpdateInventory(HOST, world.generations[HOST], "VCPU", Inventory(total=16)),
         )
     ],
     "create an inventory": [
-        lambda _, store: inventory.create(store, LEAF, "VCPU", Inventory(total=1)).generation
+        lambda _, store: inventory.create(store, CreateInventory(LEAF, "VCPU", Inventory(total=1)))
     ],
     "delete an inventory": [lambda _, store: inventory.delete(store, HOST, "MEMORY_MB")],
     "delete inventories": [lambda _, store: inventory.delete_all(store, IDLE)],

@@ -7,7 +7,13 @@ Each race is run many times, by threads that start together. To reproduce a crit
 import pytest
 
 from placement import exception
-from placement.core.model import Inventory, ReplaceInventories
+from placement.core.model import (
+    CreateInventory,
+    Inventory,
+    ReplaceInventories,
+    UpdateInventory,
+    UpdateProvider,
+)
 from placement.db import tables
 from placement.objects import (
     aggregate,
@@ -103,11 +109,13 @@ def existing_uuid(store):
 
 
 WRITES = {
-    "inventory": lambda store, own: inventory.create(store, own, "VCPU", Inventory(total=1)),
+    "inventory": lambda store, own: inventory.create(
+        store, CreateInventory(own, "VCPU", Inventory(total=1))
+    ),
     "traits": trait.clear,
     "aggregates": lambda store, own: aggregate.replace(store, own, [uuid()], None),
     "name": lambda store, own: provider.update(
-        store, own, "n", None, has_parent=False, may_move=True
+        store, UpdateProvider(own, "n", None, has_parent=False, may_move=True)
     ),
     "parent": lambda store, own: move(store, own, existing_uuid(store)),
     "child": lambda store, own: provider.create(store, uuid(), "child", own),
@@ -133,7 +141,7 @@ def test_provider_that_is_created_after_a_write_has_locked_it_in_vain(store, bac
 
 
 def move(store, moved, parent):
-    return provider.update(store, moved, f"moved-{moved}", parent, may_move=True)
+    return provider.update(store, UpdateProvider(moved, f"moved-{moved}", parent, may_move=True))
 
 
 @pytest.mark.parametrize("statement", ["root_provider_id=", "UPDATE clocks"])
@@ -320,7 +328,7 @@ def writes_of(store, host, at):
         lambda: trait.replace(store, host, at, [min(other)]),
         lambda: aggregate.replace(store, host, [uuid()], at),
         lambda: inventory.replace(store, ReplaceInventories(host, at, {"VCPU": full})),
-        lambda: inventory.update(store, host, at, "VCPU", full),
+        lambda: inventory.update(store, UpdateInventory(host, at, "VCPU", full)),
         lambda: reshaper.reshape(store, [ReplaceInventories(host, at, {"VCPU": full})]),
     ]
 
@@ -419,7 +427,7 @@ def test_class_removal_during_its_use(store, stopped_at):
     host = new_provider(store)
     used_, removed = stopped_at(
         "INSERT INTO inventories",
-        lambda: inventory.create(store, host, "CUSTOM_A", Inventory(total=1)),
+        lambda: inventory.create(store, CreateInventory(host, "CUSTOM_A", Inventory(total=1))),
         lambda: resource_class.delete(store, "CUSTOM_A"),
     )
     assert not is_refused(used_)
@@ -432,7 +440,7 @@ def test_class_use_during_its_removal(store, stopped_at):
     removed, used_ = stopped_at(
         "DELETE FROM resource_classes",
         lambda: resource_class.delete(store, "CUSTOM_A"),
-        lambda: inventory.create(store, host, "CUSTOM_A", Inventory(total=1)),
+        lambda: inventory.create(store, CreateInventory(host, "CUSTOM_A", Inventory(total=1))),
     )
     assert removed is None
     assert isinstance(used_, exception.UnknownResourceClass)

@@ -5,7 +5,7 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.cmd import status
-from placement.core.model import Provider
+from placement.core.model import Provider, UpdateProvider
 from placement.db import clocks, tables
 from placement.db.snapshot import changes, inconsistent_rows
 from placement.db.snapshot.load import SnapshotReader
@@ -135,8 +135,8 @@ def test_a_provider_in_a_loop_of_parents_can_be_moved_out_of_it(store, hosts):
     parent = "UPDATE resource_providers SET parent_provider_id = :child WHERE id = :id"
     execute(store, parent, id=ids[0], child=ids[1])
     with pytest.raises(exception.CannotSaveProvider, match="creating loop"):
-        provider.update(store, hosts[0], "odd", hosts[0], may_move=True)
-    moved = provider.update(store, hosts[0], "odd", hosts[1], may_move=True)
+        provider.update(store, UpdateProvider(hosts[0], "odd", hosts[0], may_move=True))
+    moved = provider.update(store, UpdateProvider(hosts[0], "odd", hosts[1], may_move=True))
     assert (moved.parent_uuid, moved.root_uuid) == (hosts[1], hosts[1])
     assert provider.show(store, child).root_uuid == hosts[1]
     assert by_name(Engine(store).current()).keys() == {"odd", "child", "sound"}
