@@ -5,7 +5,7 @@ scenarios. Later releases may add members to the objects of a response.
 """
 
 from openapi.response_schemas import COUNT, TEXT_OR_NONE, by_key, list_of
-from placement.insight.audit.model import CODES, ERROR, NOTICE
+from placement.insight.audit.model import CODES, ERROR, NOTICE, WARNING
 from placement.insight.documents import VERSION
 from placement.insight.identity.model import MATCHES
 from placement.insight.permissions.model import SERVICES
@@ -170,7 +170,7 @@ CONSUMERS = always(
 _CODE: Schema = {"type": "string", "enum": list(CODES)}
 _FINDING = _opened(
     code=_CODE,
-    severity={"type": "string", "enum": [ERROR, NOTICE]},
+    severity={"type": "string", "enum": [ERROR, WARNING, NOTICE]},
     rows={"type": "object"},
     cause=TEXT,
     repair=TEXT,

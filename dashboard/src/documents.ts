@@ -130,7 +130,7 @@ export interface Consumer {
 
 export interface Finding {
   code: string;
-  severity: "error" | "notice";
+  severity: "error" | "warning" | "notice";
   rows: Record<string, unknown>;
   cause: string;
   repair: string;

@@ -14,8 +14,15 @@ from placement.cli.client import Shown, Table, WrittenOutput, cells, get
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
-from placement.insight.audit.model import COMPUTE_NODE, AuditedProviders, Finding, Skipped
-from placement.insight.audit.text import NOTHING_FOUND, by_provider, row_lines
+from placement.insight.audit.model import (
+    COMPUTE_NODE,
+    FOUND,
+    NOTICE,
+    AuditedProviders,
+    Finding,
+    Skipped,
+)
+from placement.insight.audit.text import by_provider, rows_text, skipped_counts, summary
 from placement.insight.consumers.model import from_document
 from placement.insight.feed import change_token
 from placement.insight.names import Names, names_in
@@ -43,20 +50,28 @@ class AuditPlacement(WrittenOutput, command.Lister):
             "`placement-manage audit --apply` on an API host.",
         )
 
+    _found = False
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; return 0, or 3 if there are errors or warnings."""
+        return super().run(parsed_args) or (FOUND if self._found else 0)
+
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
         document = self._database(parsed_args)
         live = self._live(parsed_args) if parsed_args.live else NO_LIST
+        self._commands = audit_command.commands(parsed_args, "openstack placement audit")
         codes = parsed_args.code
         listed = [*document["findings"], *self._documents(live.findings)]
         findings = [finding for finding in listed if not codes or finding["code"] in codes]
+        self._found = any(finding["severity"] != NOTICE for finding in findings)
+        skipped = [*(Skipped(**row) for row in document["skipped"]), *live.skipped]
+        counted = [row for row in skipped if not codes or row.code in codes]
         if parsed_args.plan:
-            skipped = [*(Skipped(**row) for row in document["skipped"]), *live.skipped]
-            counted = [row for row in skipped if not codes or row.code in codes]
-            self._write_plan(findings, counted, parsed_args)
+            self._found |= self._write_plan(findings, counted, parsed_args)
         names: Names = {}
-        if not findings:
-            self.app.stderr.write(f"{NOTHING_FOUND}\n")
+        for line in summary(findings, document["truncated"], skipped_counts(counted)):
+            self.app.stderr.write(f"{line}\n")
         if parsed_args.formatter == "table":
             findings = list(by_provider(findings))
             names = self._names(findings)
@@ -87,13 +102,11 @@ class AuditPlacement(WrittenOutput, command.Lister):
         if arguments.stale_days is not None:
             query.append(("stale_days", arguments.stale_days))
         document: Document = get(self.app, f"/insight/findings?{urlencode(query)}")
-        for code in document["truncated"]:
-            self.app.stderr.write(f"{code}: there are further findings, which are not listed\n")
         return document
 
     @cached_property
     def _providers(self) -> Document:
-        url = "/insight/providers?fields=uuid,name,root_provider_uuid"
+        url = "/insight/providers?fields=uuid,name,root_provider_uuid,aggregates"
         document: Document = get(self.app, url)
         return document
 
@@ -114,7 +127,12 @@ class AuditPlacement(WrittenOutput, command.Lister):
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         return live_findings(
             consumers,
-            AuditedProviders(names, roots, uuids),
+            AuditedProviders(
+                names,
+                roots,
+                uuids,
+                {each["uuid"]: each["aggregates"] for each in self._providers["providers"]},
+            ),
             arguments,
             lambda: manager.sdk_connection,
         )
@@ -122,7 +140,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def _documents(self, findings: Sequence[Finding]) -> Iterator[Document]:
         names = self._names_of_providers() if findings else {}
         for finding in findings:
-            yield replace(finding, names=names_in(finding.rows, names)).as_json()
+            named = names_in(finding.rows, names)
+            yield replace(finding, names=named, commands=self._commands).as_json()
 
     # --- plans --------------------------------------------------------------------------
 
@@ -131,7 +150,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
         findings: Iterable[Document],
         skipped: Iterable[Skipped],
         arguments: argparse.Namespace,
-    ) -> None:
+    ) -> bool:
+        """Write the plan; return whether it has actions."""
         # Actions have SQL, and each command of `openstack` imports this module.
         from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
 
@@ -143,8 +163,9 @@ class AuditPlacement(WrittenOutput, command.Lister):
             self.app.stderr.write(
                 f"To apply them on an API host: placement-manage audit --apply {arguments.plan}\n"
             )
+        return bool(planned.actions)
 
 
 def _rows(finding: Document) -> Shown:
-    """Return the rows of a finding; in a table they are one per line, with names of providers."""
-    return Shown(finding["rows"], lambda _: "\n".join(row_lines(finding)))
+    """Return the rows of a finding; in a table they are a line, with names of providers."""
+    return Shown(finding["rows"], lambda _: rows_text(finding))

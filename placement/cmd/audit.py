@@ -13,16 +13,14 @@ from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
-from placement.insight.audit.model import AuditedProviders, AuditSettings
+from placement.insight.audit.model import FOUND, AuditedProviders, AuditSettings
 from placement.insight.audit.report import Audit, audit, findings_document
-from placement.insight.audit.text import findings_text
+from placement.insight.audit.text import findings_text, skipped_counts
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.repair.plan_file import write_plan
 
 CLEAN: Final = 0
-FOUND: Final = 3
-"""The exit status if there are findings of the severity ``error``."""
 
 ALL: Final = 10**7
 
@@ -60,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(conf: cfg.ConfigOpts) -> int:
-    """Print the findings; return 0, or 3 if there are findings of the severity ``error``.
+    """Print the findings; return 0, or 3 if there are errors or warnings.
 
     With ``--apply``, see :func:`placement.cmd.repair.run`.
     """
@@ -75,13 +73,18 @@ def run(conf: cfg.ConfigOpts) -> int:
     print(
         findings_document(report).decode()
         if options.json
-        else findings_text(findings, report.truncated)
+        else findings_text(findings, report.truncated, skipped_counts(report.skipped))
     )
     return FOUND if report.has_errors else CLEAN
 
 
 def _audit(store: Store, options: Any) -> Audit:
-    settings = AuditSettings(options.grace_minutes, options.stale_days, frozenset(options.code))
+    settings = AuditSettings(
+        options.grace_minutes,
+        options.stale_days,
+        frozenset(options.code),
+        commands=audit_command.commands(options),
+    )
     if options.plan or options.live:
         settings = replace(settings, at_most=ALL)
     if not options.live:

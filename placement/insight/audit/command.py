@@ -2,8 +2,10 @@
 
 import argparse
 import re
+import shlex
+from typing import Any
 
-from placement.insight.audit.model import CODES, GRACE_MINUTES
+from placement.insight.audit.model import CODES, GRACE_MINUTES, Commands
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,14 +45,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="<type>",
         help="State that the list contains all live consumers of this type; unknown stands for "
-        "consumers without a type. Can be repeated. Default: INSTANCE, and MIGRATION if nova is "
-        "the source.",
+        "consumers without a type. Can be repeated. Default: INSTANCE; if nova is the source, "
+        "also MIGRATION, and consumers without a type on hosts of nova.",
     )
     parser.add_argument(
         "--allow-many-orphans",
         action="store_true",
         help="Accept a list that is empty, or does not contain more than half of the consumers.",
     )
+
+
+def commands(options: Any, program: str = "placement-manage audit") -> Commands:
+    """Return the commands that write a plan with the options in use.
+
+    ``program`` compares with a list of live consumers; ``placement-manage`` plans the rest.
+    """
+    grace: list[str] = []
+    if options.grace_minutes != GRACE_MINUTES:
+        grace = ["--grace-minutes", str(options.grace_minutes)]
+    cloud = getattr(options, "os_cloud", None)  # an option of placement-manage
+    live = [
+        *("--live", options.live or "nova"),
+        *(word for type_ in options.type for word in ("--type", type_)),
+        *(("--os-cloud", cloud) if cloud else ()),
+        *(["--allow-many-orphans"] if options.allow_many_orphans else []),
+        *grace,
+    ]
+    audit = ("placement-manage", "audit", *grace)
+    return Commands(shlex.join(audit), f"{program} {shlex.join(live)}")
 
 
 def _whole(text: str) -> int:

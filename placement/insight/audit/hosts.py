@@ -3,9 +3,17 @@
 A host is a provider with the trait COMPUTE_NODE, which nova-compute sets.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
-from placement.insight.audit.model import AuditedProvider, AuditedProviders, AuditedState, Finding
+from placement.insight.audit.model import (
+    AuditedProvider,
+    AuditedProviders,
+    AuditedState,
+    Finding,
+    NovaAggregate,
+)
+from placement.insight.names import short_name
 
 
 def ancestors(
@@ -94,6 +102,61 @@ def hypervisor_findings(
         cause = "the host was removed, or belongs to another region"
         repair = "move its consumers away, and retire it"
         yield Finding("provider_without_hypervisor", rows, cause, repair)
+
+
+def aggregate_findings(
+    aggregates: Mapping[str, NovaAggregate],
+    hypervisors: Mapping[str, str],
+    providers: AuditedProviders,
+) -> Iterator[Finding]:
+    """Yield the hosts whose aggregates of nova are not those in Placement.
+
+    The hosts of an aggregate are compute services: one that is no hypervisor, such as the service
+    of bare metal nodes, is not compared. Other aggregates of a provider are not of nova.
+    """
+    services = {name for aggregate in aggregates.values() for name in aggregate.hosts}
+    by_service = _by_service(services, hypervisors)
+    for uuid in sorted(hypervisors.keys() & providers.names.keys()):
+        service = by_service.get(uuid)
+        of_nova = {key for key, aggregate in aggregates.items() if service in aggregate.hosts}
+        stored = set(providers.aggregates.get(uuid, ()))
+        missing, extra = of_nova - stored, (stored & aggregates.keys()) - of_nova
+        if missing or extra:
+            name = providers.names[uuid]
+            listed = {
+                kind: [{"uuid": key, "name": aggregates[key].name} for key in sorted(keys)]
+                for kind, keys in (("missing", missing), ("extra", extra))
+            }
+            rows = {
+                "provider": {"uuid": uuid, "name": name},
+                **listed,
+                "aggregates": sorted(stored - extra),
+            }
+            yield Finding(
+                "aggregates_of_nova",
+                rows,
+                "the host is in other aggregates in nova than in Placement",
+                "add it to the missing aggregates" if missing else "remove it from the extra ones",
+            )
+
+
+def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the compute services by the UUIDs of their hypervisors.
+
+    They have the same name, or one of them has a domain; ambiguous names are left out.
+    """
+    short: dict[str, list[str]] = defaultdict(list)
+    for uuid, name in hypervisors.items():
+        short[short_name(name)].append(uuid)
+    by_name = {name: uuid for uuid, name in hypervisors.items()}
+    found = {}
+    for service in services:
+        similar = short[short_name(service)]
+        if service in by_name:
+            found[by_name[service]] = service
+        elif len(similar) == 1:
+            found[similar[0]] = service
+    return found
 
 
 def rows_of(provider: AuditedProvider) -> dict[str, object]:

@@ -4,7 +4,7 @@ import webob
 
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
-from placement.insight.audit.model import CODES, GRACE_MINUTES, AuditSettings
+from placement.insight.audit.model import CODES, GRACE_MINUTES, AuditSettings, Commands
 from placement.insight.audit.report import audit, findings_document
 from placement.parse import validation
 from placement.policies import rules as policies
@@ -27,8 +27,11 @@ def list_findings(request: Request) -> webob.Response:
     """Return the findings of an audit of the database."""
     request.can(policies.FINDINGS)
     values = queries.values(request, _VALIDATORS)
+    minutes = int(values.get("grace_minutes", GRACE_MINUTES))
+    grace = f" --grace-minutes {minutes}" if minutes != GRACE_MINUTES else ""
     settings = AuditSettings(
-        grace_minutes=int(values.get("grace_minutes", GRACE_MINUTES)),
+        grace_minutes=minutes,
+        commands=Commands(audit=f"placement-manage audit{grace}"),
         stale_days=int(values["stale_days"]) if "stale_days" in values else None,
         codes=frozenset({values["code"]} if "code" in values else ()),
     )

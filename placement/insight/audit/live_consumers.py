@@ -1,20 +1,20 @@
-"""The comparison of consumers with a list of live consumers: orphaned and doubled consumers.
+"""The comparison of consumers with a list of live consumers, in both directions.
 
-An instance has its claim on one host; after an evacuation, or a migration that failed, the claim
-on the other host may remain. Providers of other trees that share a resource, such as storage, are
-recognized by the classes: the host has no allocations of their classes.
+Consumers that the list lacks are orphans. A server in the list has its allocations on its host:
+after an evacuation, or a migration that failed, allocations on another host may remain
+(``placed``). Providers of other trees that share a resource, such as storage, are recognized by
+the classes: the host has no allocations of their classes.
 """
 
 import argparse
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from placement.core.text import timestamp
-from placement.insight.audit import live_sources
-from placement.insight.audit.hosts import hypervisor_findings
+from placement.insight.audit import live_sources, placed
+from placement.insight.audit.hosts import aggregate_findings, hypervisor_findings
 from placement.insight.audit.model import (
     INSTANCE,
     MIGRATION,
@@ -28,18 +28,15 @@ from placement.insight.audit.model import (
 from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
 
 ORPHANED: Final = "orphaned_consumer"
-DOUBLED: Final = "doubled_consumer"
 FEW: Final = 10
 _UNLISTED: Final = "nova has the server, although its list lacks it"
-
-Trees = dict[str, dict[str, Mapping[str, int]]]
-"""Allocations by the UUIDs of the root and of the provider."""
+_NO_PROVIDERS: Final = AuditedProviders({}, {}, ())
 
 
 class LiveFindings(NamedTuple):
-    """The findings that ``--live`` adds, and the consumers that are missing but not reported.
+    """The findings that ``--live`` adds, and the rows that were not compared.
 
-    Orphans come first, then doubled consumers, both in the order of UUIDs, then hypervisors.
+    Orphans come first, then the consumers of servers, both in the order of UUIDs, then hosts.
     """
 
     findings: Sequence[Finding] = ()
@@ -60,24 +57,33 @@ def live_findings(
     ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
-    many = options.allow_many_orphans
-    live = live_sources.read(options.live, options.type, connect, accept_empty=many)
+    live = live_sources.read(options.live, options.type, connect)
     before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
-    comparison = compare(consumers, live, before, young(options.grace_minutes))
+    comparison = compare(consumers, live, before, young(options.grace_minutes), providers)
+    is_nova = options.live == live_sources.NOVA
     found: list[Finding] = []
     skipped: list[Skipped] = []
     if not options.code or ORPHANED in options.code:
-        check_plausible(len(comparison.orphans), comparison.compared, accept_many=many)
+        _check_list(comparison, live, accept_many=options.allow_many_orphans)
         orphans = comparison.orphans
-        if options.live == live_sources.NOVA:
+        if is_nova:
             orphans = _confirmed(orphans, connect)
         found += map(_orphan, orphans)
         unlisted = Counter({_UNLISTED: len(comparison.orphans) - len(orphans)})
         counts = sorted((comparison.skipped + unlisted).items())  # positive ones only
         skipped += (Skipped(ORPHANED, count, reason) for reason, count in counts)
-    found += _doubled(comparison.located, providers, live)
+    current = _current_hosts(connect) if is_nova else None
+    of_servers = placed.findings(
+        comparison.located, comparison.with_allocations, live, providers, current
+    )
+    found += of_servers.findings
+    skipped += (row for row in of_servers.skipped if not options.code or row.code in options.code)
     if live.hypervisors is not None:
         found += hypervisor_findings(live.hypervisors, providers)
+        found += aggregate_findings(live.aggregates or {}, live.hypervisors, providers)
+        if live.aggregates is None and live.hypervisors:
+            reason = "nova does not list its aggregates to this user"
+            skipped.append(Skipped("aggregates_of_nova", len(live.hypervisors), reason))
     return LiveFindings(found, skipped)
 
 
@@ -86,19 +92,28 @@ class Comparison:
     """The comparison of the consumers with a list.
 
     ``orphans`` have allocations, and the list lacks them; ``compared`` is the number of consumers
-    whose types the list covers. ``located`` are instances on several providers, and the list has
-    their hosts. All of them were written before the list and the grace period. ``skipped`` are the
-    numbers of other consumers that the list lacks, by the reason.
+    whose types the list covers, ``missing`` of those that the list lacks, young ones included.
+    ``located`` are instances that have allocations on several
+    providers or not on their host, and the list has their hosts. All of them were written before
+    the list and the grace period. ``with_allocations`` are the UUIDs of all consumers that the
+    list has and that have allocations. ``skipped`` are the numbers of other consumers that the
+    list lacks, by the reason.
     """
 
     orphans: list[ListedConsumer] = field(default_factory=list)
     compared: int = 0
+    missing: int = 0
     located: list[ListedConsumer] = field(default_factory=list)
+    with_allocations: set[str] = field(default_factory=set)
     skipped: Counter[str] = field(default_factory=Counter)
 
 
 def compare(
-    consumers: Iterable[ListedConsumer], live: LiveConsumers, before: datetime, young: str
+    consumers: Iterable[ListedConsumer],
+    live: LiveConsumers,
+    before: datetime,
+    young: str,
+    providers: AuditedProviders = _NO_PROVIDERS,
 ) -> Comparison:
     """Return the comparison with a list.
 
@@ -106,11 +121,16 @@ def compare(
     Cost: reads all consumers with their allocations, one after the other.
     """
     comparison = Comparison()
+    on_nova = _hosts_of_nova(live, providers)
     for consumer in consumers:
-        type_, written_at = consumer.type or UNKNOWN_TYPE, consumer.written_at or datetime.min
-        is_covered = type_ in live.types
+        written_at = consumer.written_at or datetime.min
+        is_covered = _is_covered(consumer, live, on_nova)
         # A consumer without allocations has another finding.
-        is_missing = bool(consumer.allocations) and consumer.uuid.lower() not in live.hosts
+        is_listed = consumer.uuid.lower() in live.hosts
+        is_missing = bool(consumer.allocations) and not is_listed
+        if is_listed and consumer.allocations:
+            comparison.with_allocations.add(consumer.uuid.lower())
+        comparison.missing += is_covered and is_missing
         if written_at >= before:
             comparison.skipped[young] += is_covered and is_missing
         elif written_at >= live.listed_at:
@@ -120,17 +140,42 @@ def compare(
             if is_missing and is_covered:
                 comparison.orphans.append(consumer)
             elif is_missing:
-                reason = f"the list does not cover the consumer type {type_} (--type {type_})"
-                comparison.skipped[reason] += 1
-            elif _is_located(consumer, live):
+                comparison.skipped[_not_covered(consumer, live)] += 1
+            elif consumer.type in (None, INSTANCE) and placed.is_odd(consumer, live, providers):
                 comparison.located.append(consumer)
     return comparison
 
 
-def _is_located(consumer: ListedConsumer, live: LiveConsumers) -> bool:
-    """Return whether the list has the host of an instance with several providers."""
-    host = live.hosts.get(consumer.uuid.lower())
-    return host is not None and len(consumer.allocations) > 1 and consumer.type in (None, INSTANCE)
+def _hosts_of_nova(live: LiveConsumers, providers: AuditedProviders) -> Collection[str]:
+    """Return the providers in the trees of hypervisors, if the list covers untyped consumers."""
+    if not live.covers_untyped or live.hypervisors is None:
+        return ()
+    hypervisors = live.hypervisors
+    known = {uuid for uuid, name in providers.names.items() if uuid in hypervisors}
+    known |= {uuid for uuid in providers.hosts if providers.names[uuid] in hypervisors.values()}
+    return known | {uuid for uuid, root in providers.roots.items() if root in known}
+
+
+def _is_covered(consumer: ListedConsumer, live: LiveConsumers, on_nova: Collection[str]) -> bool:
+    if (consumer.type or UNKNOWN_TYPE) in live.types:
+        return True
+    return consumer.type is None and any(uuid in on_nova for uuid in consumer.allocations)
+
+
+def _not_covered(consumer: ListedConsumer, live: LiveConsumers) -> str:
+    type_ = consumer.type or UNKNOWN_TYPE
+    where = " outside of its hosts" if consumer.type is None and live.covers_untyped else ""
+    return f"the list does not cover the consumer type {type_}{where} (--type {type_})"
+
+
+def _check_list(comparison: Comparison, live: LiveConsumers, *, accept_many: bool) -> None:
+    """Check that orphans do not come from an empty or partial list.  Raises: InvalidList."""
+    if comparison.missing and not live.hosts and not accept_many:
+        raise InvalidList(
+            f"The list of live consumers is empty: all {comparison.missing} consumers would be "
+            "reported as orphaned. Check the source, or add --allow-many-orphans."
+        )
+    check_plausible(len(comparison.orphans), comparison.compared, accept_many=accept_many)
 
 
 def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
@@ -146,6 +191,15 @@ def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
         )
 
 
+def _current_hosts(connect: Callable[[], Any]) -> placed.CurrentHosts:
+    def current(uuids: Collection[str]) -> Any:
+        from placement.insight.audit.nova import current_hosts  # noqa: PLC0415  an extra
+
+        return current_hosts(connect(), uuids) if uuids else {}
+
+    return current
+
+
 def _confirmed(
     orphans: Sequence[ListedConsumer], connect: Callable[[], Any]
 ) -> list[ListedConsumer]:
@@ -154,60 +208,12 @@ def _confirmed(
     Migrations are not confirmed, because nova has no request for a single migration by its UUID.
     Raises: InvalidList.
     """
-    from placement.insight.audit.nova import missing_servers  # noqa: PLC0415  an extra
-
     servers = [orphan.uuid for orphan in orphans if orphan.type != MIGRATION]
-    alive = set(servers) - missing_servers(connect(), servers) if servers else set()
+    alive = _current_hosts(connect)(servers).keys()
     return [orphan for orphan in orphans if orphan.uuid not in alive]
 
 
 def _orphan(consumer: ListedConsumer) -> Finding:
     cause = "the list of live consumers does not have it"
-    return Finding(ORPHANED, _rows(consumer), cause, "remove its allocations, and the consumer")
-
-
-def _doubled(
-    located: Iterable[ListedConsumer], providers: AuditedProviders, live: LiveConsumers
-) -> Iterator[Finding]:
-    """Yield a finding for each instance with the same class in the trees of several hosts."""
-    for consumer in located:
-        trees: Trees = defaultdict(dict)
-        for provider, amounts in consumer.allocations.items():
-            if provider in providers.roots:
-                trees[providers.roots[provider]][provider] = amounts
-        name = live.hosts[consumer.uuid.lower()]
-        for host in trees:
-            if providers.names[host] == name:
-                yield from _on_other_hosts(consumer, host, trees, providers.names)
-
-
-def _on_other_hosts(
-    consumer: ListedConsumer, host: str, trees: Trees, names: Mapping[str, str]
-) -> Iterator[Finding]:
-    classes = {name for amounts in trees[host].values() for name in amounts}
-    other_roots = [
-        root
-        for root, tree in trees.items()
-        if root != host and any(classes & amounts.keys() for amounts in tree.values())
-    ]
-    if other_roots:
-        rows = _rows(consumer) | {
-            "host": {"uuid": host, "name": names[host]},
-            "others": [{"uuid": root, "name": names[root]} for root in other_roots],
-            "providers": sorted(uuid for root in other_roots for uuid in trees[root]),
-        }
-        cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"
-        repair = f"remove its allocations outside of {names[host]}"
-        yield Finding(DOUBLED, rows, cause, repair)
-
-
-def _rows(consumer: ListedConsumer) -> dict[str, object]:
-    return {
-        "consumer": consumer.uuid,
-        "type": consumer.type,
-        "project_id": consumer.project_id,
-        "user_id": consumer.user_id,
-        "generation": consumer.generation,
-        "written_at": timestamp(consumer.written_at),
-        "allocations": consumer.allocations,
-    }
+    rows = placed.rows_of(consumer)
+    return Finding(ORPHANED, rows, cause, "remove its allocations, and the consumer")

@@ -53,29 +53,18 @@ def _uuid_of_line(text: str, number: int) -> str:
         ) from None
 
 
-def read(
-    source: str, types: Collection[str], connect: Callable[[], Any], *, accept_empty: bool
-) -> LiveConsumers:
+def read(source: str, types: Collection[str], connect: Callable[[], Any]) -> LiveConsumers:
     """Return the list.
 
     ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
-    live = _read(source, types, connect)
-    if not live.hosts and not accept_empty:
-        raise InvalidList(
-            "The list of live consumers is empty: all consumers would be reported as orphaned. "
-            "Check the source, or add --allow-many-orphans."
-        )
-    return live
-
-
-def _read(source: str, types: Collection[str], connect: Callable[[], Any]) -> LiveConsumers:
     now = datetime.now(UTC).replace(tzinfo=None)
     if source == NOVA:
         from placement.insight.audit.nova import read_nova  # noqa: PLC0415  an extra
 
-        return read_nova(connect(), listed_at=now, types=frozenset(types or (INSTANCE, MIGRATION)))
+        listed_types = frozenset(types or (INSTANCE, MIGRATION))
+        return read_nova(connect(), listed_at=now, types=listed_types, covers_untyped=not types)
     complete = frozenset(types or (INSTANCE,))
     try:
         if source == STDIN:

@@ -6,7 +6,7 @@ consumers that exist outside of Placement, in a list from nova or from an operat
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Self
 
@@ -24,21 +24,38 @@ Key = tuple[int, int]
 GRACE_MINUTES: Final = 30
 MOST_OF_ONE_CODE: Final = 1000
 
+FOUND: Final = 3
+"""The exit status of the commands if there are errors or warnings."""
+
 ERROR = "error"
+WARNING = "warning"
 NOTICE = "notice"
 
-_PLAN = "placement-manage audit --code {code} --plan repair.plan"
-_PLAN_LIVE = "placement-manage audit --live nova --code {code} --plan repair.plan"
+_PLAN = "{audit} --code {code} --plan repair.plan"
+_PLAN_LIVE = "{live_audit} --code {code} --plan repair.plan"
+_HEAL = "nova-manage placement heal_allocations --instance {consumer}"
+_AGGREGATES = "openstack --os-placement-api-version 1.1 resource provider aggregate set"
 _CONSUMERS = "openstack resource consumer list --provider {uuid}"
 _CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type}"
 _IDENTITY = "placement-manage identity {name}"
+
+
+class Commands(NamedTuple):
+    """The audit commands that write a plan, with the options in use: see ``command.commands``."""
+
+    audit: str = "placement-manage audit"
+    live_audit: str = "placement-manage audit --live nova"
+
+
+_COMMANDS: Final = Commands()
 
 
 class Code(NamedTuple):
     """The severity of a finding, and the command with which its repair begins.
 
     The command writes a plan, or shows what to decide on. ``uuid`` and ``name`` in it are of the
-    hypervisor or the first provider of the finding, ``type`` is its consumer type.
+    hypervisor or the first provider of the finding, ``type`` is its consumer type, ``consumer``
+    its consumer.
     """
 
     severity: str
@@ -56,8 +73,11 @@ CODES: Mapping[str, Code] = {
     "empty_consumer": Code(ERROR, _PLAN),
     "orphaned_consumer": Code(ERROR, _PLAN_LIVE),
     "doubled_consumer": Code(ERROR, _PLAN_LIVE),
+    "server_without_allocations": Code(ERROR, _HEAL),
+    "allocations_on_other_host": Code(ERROR, f"{_HEAL} --force"),
     "hypervisor_without_provider": Code(ERROR, _IDENTITY),
     "provider_without_hypervisor": Code(NOTICE, _IDENTITY),
+    "aggregates_of_nova": Code(WARNING, "nova-manage placement sync_aggregates"),
     "usage_counter": Code(ERROR, _PLAN),
     "over_capacity": Code(ERROR, _CONSUMERS),
     "reserved_in_use": Code(NOTICE, _CONSUMERS),
@@ -87,15 +107,33 @@ class LiveConsumers:
     ``hosts`` has the name of the provider that a consumer runs on, by the UUID of the consumer;
     None if the provider is not known or about to change, and for migrations. The list is complete
     for the consumer types in ``types``: consumers of other types are not compared. ``unknown`` is
-    the type of consumers without a type.
+    the type of consumers without a type; with ``covers_untyped`` the list is also complete for
+    those on the hosts of ``hypervisors``.
     ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
-    ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known.
+    ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known; ``down``
+    the names of those that do not report.
+    ``moving`` has the current host of servers in the middle of a move, ``evacuated`` the hosts
+    that servers were evacuated from and that have not cleaned up. ``hidden`` are the servers
+    whose host nova does not return. ``aggregates`` are those of nova by UUID, None if unknown.
     """
 
     hosts: Mapping[str, str | None]
     listed_at: datetime
     types: frozenset[str] = frozenset({INSTANCE})
     hypervisors: Mapping[str, str] | None = None
+    down: Collection[str] = ()
+    moving: Mapping[str, str] = field(default_factory=dict)
+    evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
+    hidden: Collection[str] = ()
+    covers_untyped: bool = False
+    aggregates: "Mapping[str, NovaAggregate] | None" = None
+
+
+class NovaAggregate(NamedTuple):
+    """An aggregate of nova: its name, and the names of its compute services."""
+
+    name: str
+    hosts: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +149,7 @@ class AuditSettings:
     stale_days: int | None = None
     codes: Collection[str] = ()
     at_most: int = MOST_OF_ONE_CODE
+    commands: Commands = _COMMANDS
 
     def covers(self, code: str) -> bool:
         """Return whether findings of the code are listed."""
@@ -132,12 +171,14 @@ class AuditedProviders(NamedTuple):
     """The providers to which a list of live consumers is compared.
 
     ``names`` are by UUID. ``roots`` has the UUID of the root of each provider that has a root, and
-    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE.
+    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE. ``aggregates`` has the UUIDs
+    of the aggregates of each provider that is in one.
     """
 
     names: Mapping[str, str]
     roots: Mapping[str, str]
     hosts: Collection[str]
+    aggregates: Mapping[str, Collection[str]] = {}
 
 
 class AuditedInventory(NamedTuple):
@@ -180,9 +221,9 @@ class AuditedState:
     ``young`` is the number of younger consumers without a row or without allocations, by the
     codes of the findings.
 
-    ``compute_nodes`` are the ids of the providers with the trait COMPUTE_NODE, ``aggregated`` of
-    the providers in an aggregate. ``consumer_types`` has the number of consumers of each type,
-    and of consumers without a type (None).
+    ``compute_nodes`` are the ids of the providers with the trait COMPUTE_NODE, ``aggregated``
+    has the UUIDs of the aggregates of each provider that is in one. ``consumer_types`` has the
+    number of consumers of each type, and of consumers without a type (None).
     """
 
     providers: Mapping[int, AuditedProvider]
@@ -195,17 +236,21 @@ class AuditedState:
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
     compute_nodes: Collection[int]
-    aggregated: Collection[int]
+    aggregated: Mapping[int, Collection[str]]
     consumer_types: Mapping[str | None, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A number of findings of one code that an audit did not report, and the reason."""
+    """A number of rows that an audit did not compare for one code, and the reason."""
 
     code: str
     count: int
     reason: str
+
+    def text(self) -> str:
+        """Return the sentence that follows the number."""
+        return f"not compared for {self.code}: {self.reason}"
 
 
 def young(grace_minutes: int) -> str:
@@ -218,7 +263,8 @@ class Finding:
     """A defect, or a possible defect, of the database.
 
     ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if unknown. ``names``
-    has the names of the providers in ``rows``, by UUID.
+    has the names of the providers in ``rows``, by UUID. ``ends`` if the state ends without an
+    operator: it is a notice then, and is not repaired. ``commands`` write a plan.
     """
 
     code: str
@@ -226,17 +272,21 @@ class Finding:
     cause: str
     repair: str
     names: Mapping[str, str] = field(default_factory=dict)
+    ends: bool = False
+    commands: Commands = _COMMANDS
 
     @property
     def severity(self) -> str:
-        """``error`` or ``notice``, which a code of a later release is."""
-        return CODES[self.code].severity if self.code in CODES else NOTICE
+        """The severity; a code of a later release is a notice."""
+        return CODES[self.code].severity if self.code in CODES and not self.ends else NOTICE
 
     @property
     def repair_command(self) -> str:
         """The command with which the repair begins; empty if there is none."""
-        if self.rows.get("expected_root", "") is None:  # a loop of parents
+        if self.ends or self.rows.get("expected_root", "") is None:  # None: a loop of parents
             return ""
+        if self.code == "aggregates_of_nova" and not self.rows["missing"]:
+            return self._set_aggregates()
         uuid, name = next(iter(self.names.items()), ("", ""))
         name = self.rows.get("hypervisor", {}).get("name", name)
         return CODES[self.code].command.format(
@@ -244,7 +294,14 @@ class Finding:
             uuid=uuid,
             name=shlex.quote(str(name)),
             type=shlex.quote(str(self.rows.get("type"))),
+            consumer=self.rows.get("consumer"),
+            **self.commands._asdict(),
         )
+
+    def _set_aggregates(self) -> str:
+        """Return the command that removes a provider from aggregates that nova does not have."""
+        kept = [f"--aggregate {uuid}" for uuid in self.rows["aggregates"]]
+        return " ".join((_AGGREGATES, *kept, self.rows["provider"]["uuid"]))
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding in the document of findings."""
@@ -261,4 +318,6 @@ class Finding:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the finding of a document, which a service of a later release may have sent."""
-        return cls(*(document[name] for name in ("code", "rows", "cause", "repair", "names")))
+        finding = cls(*(document[name] for name in ("code", "rows", "cause", "repair", "names")))
+        is_notice = document.get("severity") == NOTICE
+        return replace(finding, ends=is_notice and finding.severity != NOTICE)

@@ -10,7 +10,7 @@ from placement.db.store import Store
 from placement.insight.audit.findings import findings
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings
 from placement.insight.audit.model import (
-    ERROR,
+    NOTICE,
     AuditedProviders,
     AuditedState,
     AuditSettings,
@@ -38,8 +38,8 @@ class Audit:
 
     @property
     def has_errors(self) -> bool:
-        """Whether a finding has the severity ``error``."""
-        return any(finding.severity == ERROR for finding in self.findings)
+        """Whether a finding is an error or a warning."""
+        return any(finding.severity != NOTICE for finding in self.findings)
 
 
 def audit(
@@ -66,7 +66,8 @@ def audit(
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
-            reported.append(replace(finding, names=names_in(finding.rows, providers.names)))
+            names = names_in(finding.rows, providers.names)
+            reported.append(replace(finding, names=names, commands=settings.commands))
     truncated = [code for code, count in counts.items() if count > settings.at_most]
     reason = young(settings.grace_minutes)
     skipped = [
@@ -87,6 +88,9 @@ def _providers(state: AuditedState) -> AuditedProviders:
             if provider.root_id in uuids
         },
         hosts={uuids[id_] for id_ in state.compute_nodes if id_ in uuids},
+        aggregates={
+            uuids[id_]: aggregates for id_, aggregates in state.aggregated.items() if id_ in uuids
+        },
     )
 
 

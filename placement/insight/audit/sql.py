@@ -3,7 +3,8 @@
 The reads are in one transaction and take no locks; the database sums up the allocations.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from placement.db.tables import (
     consumer_types,
     consumers,
     inventories,
+    placement_aggregates,
     resource_classes,
     resource_provider_aggregates,
     resource_provider_traits,
@@ -76,7 +78,12 @@ _COMPUTE_NODES = (
     .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
     .where(traits.c.name == COMPUTE_NODE)
 )
-_AGGREGATED = sa.select(resource_provider_aggregates.c.resource_provider_id).distinct()
+_AGGREGATED = sa.select(
+    resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid
+).join(
+    placement_aggregates,
+    placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id,
+)
 _CONSUMER_TYPES = (
     sa.select(consumer_types.c.name, sa.func.count(consumers.c.id).label("number"))
     .select_from(
@@ -119,7 +126,7 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
         unused_classes=connection.scalars(_UNUSED_CLASSES).all(),
         unused_traits=connection.scalars(_UNUSED_TRAITS).all(),
         compute_nodes=set(connection.scalars(_COMPUTE_NODES)),
-        aggregated=set(connection.scalars(_AGGREGATED)),
+        aggregated=_aggregated(connection),
         consumer_types={**types, None: _number(connection, _UNTYPED)},
     )
 
@@ -127,6 +134,13 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
 def _inventory_of(row: sa.Row[Any]) -> AuditedInventory:
     key = (row.resource_provider_id, row.resource_class_id)
     return AuditedInventory(*key, inventory_of(row), row.used, row.changed_at)
+
+
+def _aggregated(connection: sa.Connection) -> Mapping[int, Collection[str]]:
+    aggregated: dict[int, set[str]] = defaultdict(set)
+    for provider_id, uuid in connection.execute(_AGGREGATED):
+        aggregated[provider_id].add(uuid)
+    return aggregated
 
 
 def _usage(

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from placement.core.text import printable
+from placement.insight.audit.model import Skipped
 
 Document = Mapping[str, Any]
 
@@ -18,20 +19,45 @@ Count = tuple[int, str]
 NOTHING_FOUND: Final = "Nothing found"
 
 
-def findings_text(findings: Sequence[Document], truncated: Iterable[str]) -> str:
-    """Return the findings, and their number by code and by the provider concerned."""
+def skipped_counts(skipped: Iterable[Skipped]) -> list[Count]:
+    """Return the numbers of rows that were not compared, with the reasons."""
+    return [(row.count, row.text()) for row in skipped]
+
+
+def findings_text(
+    findings: Sequence[Document], truncated: Iterable[str], skipped: Iterable[Count] = ()
+) -> str:
+    """Return the numbers of findings, what was not compared, then the findings."""
+    lines = summary(findings, truncated, skipped)
+    for _, group in groupby(by_provider(findings), _repair):
+        similar = list(group)
+        lines += ["", *(line for finding in similar for line in _lines(finding))]
+        lines.append(printable(f"  repair: {similar[0]['repair']}"))
+        if similar[0]["repair_command"]:
+            lines.append(printable(f"  command: {similar[0]['repair_command']}"))
+    return "\n".join(lines)
+
+
+def _repair(finding: Document) -> Sequence[str]:
+    return finding["code"], finding["repair"], finding["repair_command"]
+
+
+def summary(
+    findings: Sequence[Document], truncated: Iterable[str] = (), skipped: Iterable[Count] = ()
+) -> list[str]:
+    """Return the numbers of findings by code and provider, and what was not compared."""
+    not_compared = list(skipped)
     if not findings:
-        return NOTHING_FOUND
+        return aligned([(0, "findings"), *not_compared]) if not_compared else [NOTHING_FOUND]
     shown = list(by_provider(findings))
-    lines = [line for finding in shown for line in _lines(finding)]
-    lines += [f"{code}: there are further findings, which are not listed" for code in truncated]
     numbers = Counter((finding["severity"], finding["code"]) for finding in findings)
     merged = Counter(finding["code"] for finding in shown)
     counts = [
         (number, f"{severity} {code}{_on(merged[code], number)}")
         for (severity, code), number in numbers.items()
     ]
-    return "\n".join((*lines, "", *aligned(counts)))
+    further = [f"{code}: there are further findings, which are not listed" for code in truncated]
+    return [*aligned([*counts, *not_compared]), *further]
 
 
 def _on(providers: int, findings: int) -> str:
@@ -65,16 +91,23 @@ def _merged(findings: Sequence[Document]) -> Document:
     return {**findings[0], "rows": rows, "cause": "; ".join(causes)}
 
 
-def row_lines(finding: Document) -> Iterator[str]:
-    """Yield the rows of a finding, a line each: a name and its value, or a class with its fields.
+_FOR_REPAIRS = frozenset({"project_id", "user_id", "generation", "written_at", "providers"})
+
+
+def rows_text(finding: Document) -> str:
+    """Return the rows of a finding in a line, without the fields that only a repair needs.
 
     >>> rows = {"provider": "u1", "resource_classes": {"VCPU": {"used": 4, "capacity": 0}}}
-    >>> list(row_lines({"rows": rows, "names": {"u1": "cn1"}}))
-    ['provider: cn1 (u1)', 'VCPU: used 4, capacity 0']
+    >>> rows_text({"rows": rows, "names": {"u1": "cn1"}})
+    'provider: cn1 (u1); VCPU: used 4, capacity 0'
     """
     rows, names = dict(finding["rows"]), finding.get("names", {})
-    for name, value in (rows | rows.pop("resource_classes", {})).items():
-        yield printable(f"{name}: {value_text(value, names)}")
+    is_of_consumer = "consumer" in rows
+    return "; ".join(
+        printable(f"{name}: {value_text(value, names)}")
+        for name, value in (rows | rows.pop("resource_classes", {})).items()
+        if not (is_of_consumer and name in _FOR_REPAIRS)
+    )
 
 
 def _lines(finding: Document) -> Iterator[str]:
@@ -86,9 +119,6 @@ def _lines(finding: Document) -> Iterator[str]:
     )
     yield printable(f"{finding['severity']} {finding['code']}{cause}: {fields}")
     yield from (printable(f"  {name}: {value_text(classes[name], {})}") for name in classes)
-    yield printable(f"  repair: {finding['repair']}")
-    if finding["repair_command"]:
-        yield printable(f"  command: {finding['repair_command']}")
 
 
 def value_text(value: object, names: Mapping[str, str]) -> str:

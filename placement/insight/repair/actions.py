@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from placement.core.text import nouns
-from placement.insight.audit.model import ERROR, Finding, Skipped
+from placement.insight.audit.model import NOTICE, Finding, Skipped
 from placement.insight.audit.text import aligned
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.consumers import (
@@ -75,7 +75,9 @@ def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
     actions, without_action, unnamed_notices = [], Counter[str](), Counter[str]()
     names: dict[str, str] = {}
     for finding in findings:
-        if finding.severity != ERROR and finding.code not in codes:
+        if finding.ends:
+            continue
+        if finding.severity == NOTICE and finding.code not in codes:
             unnamed_notices.update({finding.code} & REPAIRABLE)
             continue
         names |= finding.names

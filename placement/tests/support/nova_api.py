@@ -32,6 +32,8 @@ class NovaApi:
         self.servers, self.migrations, self.hypervisors, self.shown = [], [], [], set()
         self.flavors = [flavor()]
         self.aggregates, self.projects = {}, {}  # names by id
+        self.hosts_of_aggregates = {}
+        self.current = {}  # servers that have changed since they were listed
         self.failures = {}
         self.refused, self.texts, self.named = {}, {}, []
         self.newest = "2.96"
@@ -76,8 +78,9 @@ class NovaApi:
 
     def show(self, uuid):
         self.shows.append(uuid)
-        if uuid in {each["id"] for each in self.servers} | self.shown:
-            return 200, {"server": server(uuid)}
+        listed = {each["id"]: each for each in self.servers}
+        if uuid in listed.keys() | self.shown:
+            return 200, {"server": self.current.get(uuid) or listed.get(uuid) or server(uuid)}
         return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
 
     def names(self, kind, query, version):
@@ -89,7 +92,10 @@ class NovaApi:
             return 200, self.texts[kind]
         if kind == "os-aggregates":
             assert version == "2.41"
-            rows = [{"uuid": uuid, "name": name} for uuid, name in self.aggregates.items()]
+            rows = [
+                {"uuid": uuid, "name": name, "hosts": self.hosts_of_aggregates.get(uuid, [])}
+                for uuid, name in self.aggregates.items()
+            ]
             return 200, {"aggregates": rows}
         if kind == "projects":
             rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]

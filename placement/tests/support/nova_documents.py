@@ -116,17 +116,23 @@ def server_of_a_cell_that_is_down(uuid):
     }
 
 
-def hypervisor(uuid, name):
+def hypervisor(uuid, name, state="up"):
     """Return a hypervisor as it is listed since 2.53."""
     return {
         "id": uuid,
         "hypervisor_hostname": name,
-        "state": "up",
+        "state": state,
         "status": "enabled",
     }
 
 
-def migration(uuid, instance_uuid, status="migrating", migration_type="live-migration"):
+def migration(
+    uuid,
+    instance_uuid,
+    status="migrating",
+    migration_type="live-migration",
+    source="node1",
+):
     """Return a migration as it is listed since 2.59."""
     return {
         "id": 1234,
@@ -135,7 +141,7 @@ def migration(uuid, instance_uuid, status="migrating", migration_type="live-migr
         "status": status,
         "migration_type": migration_type,
         "source_compute": "compute1",
-        "source_node": "node1",
+        "source_node": source,
         "dest_compute": "compute2",
         "dest_host": "1.2.3.4",
         "dest_node": "node2",

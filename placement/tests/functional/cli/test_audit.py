@@ -39,7 +39,11 @@ def live(tmp_path):
 
 
 def findings(client, *arguments):
-    return {each["code"]: each["rows"] for each in client("placement audit", *arguments)}
+    result = client.run("placement audit", *arguments, "-f", "json")
+    listed = json.loads(result.stdout)
+    found = any(each["severity"] != "notice" for each in listed)
+    assert result.returncode == (3 if found else 0), result.stderr
+    return {each["code"]: each["rows"] for each in listed}
 
 
 def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
@@ -57,7 +61,14 @@ def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
 
 def test_people_read_a_table(openstack, live):
     shown = openstack.run("placement audit", "--live", str(live), *NO_GRACE)
-    assert shown.returncode == 0, shown.stderr
+    assert shown.returncode == 3, shown.stderr
+    assert shown.stderr.splitlines()[:2] == [
+        "1 error orphaned_consumer",
+        "1 error doubled_consumer",
+    ]
+    (row,) = (line for line in shown.stdout.splitlines() if "orphaned_consumer" in line)
+    assert f"consumer: {SERVERS[1]}; type: INSTANCE; allocations: host1 (" in row
+    assert f"openstack placement audit --live {live} --grace-minutes 0 --code orphaned" in row
     assert "the list of live consumers does not have it" in shown.stdout
 
 
@@ -159,7 +170,7 @@ def test_nova_needs_a_catalog(openstack, tmp_path):
 def test_a_list_is_read_from_standard_input(openstack, live):
     arguments = ["placement audit", "--live", "-", *NO_GRACE, "-f", "json"]
     result = openstack.run(*arguments, stdin=live.read_text())
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 3, result.stderr
     codes = [each["code"] for each in json.loads(result.stdout)]
     assert codes == ["orphaned_consumer", "doubled_consumer"]
     for text, sentence in (("", "is empty"), ("vm-1\n", "Line 1")):

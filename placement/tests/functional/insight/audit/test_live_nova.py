@@ -5,8 +5,9 @@ import json
 import pytest
 
 from placement.cmd import audit as command
+from placement.objects import aggregate, resource_class
 from placement.tests.support.defects import Host, compute_node
-from placement.tests.support.factories import set_inventories, uuid
+from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import (
     hypervisor,
@@ -14,7 +15,7 @@ from placement.tests.support.nova_documents import (
     server,
     server_of_a_cell_that_is_down,
 )
-from placement.tests.support.repairs import image, instance
+from placement.tests.support.repairs import age, image, instance
 
 pytestmark = [
     pytest.mark.parametrize("backend", ["sqlite"], indirect=True),
@@ -131,6 +132,239 @@ def test_an_instance_on_two_hosts(store, host, *, nova, audit, status, task_stat
     assert audit() == ([("doubled_consumer", consumer)] if is_found else [])
     nova.migrations = [migration(uuid(), consumer)]
     assert audit() == []
+
+
+# --- consumers without a type, and an empty cloud -----------------------------------------
+
+
+def test_consumers_without_a_type_are_compared_on_the_hosts_of_nova(store, host, nova, run_audit):
+    """Nova claims below 1.38. A consumer elsewhere may be of another service: it is counted."""
+    elsewhere = Host(store)
+    alive, orphan = (instance(store, host, type=None) for _ in range(2))
+    instance(store, elsewhere, type=None)
+    nova.servers = [server(alive, host.name), server(host.consumer)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    document = json.loads(run_audit("--live", "nova", "--json")[1])
+    found = {each["code"]: each for each in document["findings"]}
+    assert found["orphaned_consumer"]["rows"]["consumer"] == orphan
+    reason = (
+        "the list does not cover the consumer type unknown outside of its hosts (--type unknown)"
+    )
+    assert {"code": "orphaned_consumer", "count": 1, "reason": reason} in document["skipped"]
+    status, printed, _ = run_audit("--live", "nova")
+    assert (status, "Nothing found" in printed) == (command.FOUND, False)
+    assert f"1 not compared for orphaned_consumer: {reason}" in printed
+
+
+def test_a_type_that_is_named_is_the_only_one(store, host, nova, audit):
+    instance(store, host, type=None)
+    nova.servers = [server(host.consumer)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    assert audit("--type", "INSTANCE") == [("untyped_consumers", None)]
+
+
+def test_an_empty_cloud_is_audited(store, nova, run_audit):
+    assert run_audit("--live", "nova")[:2] == (command.CLEAN, "Nothing found\n")
+    nova.hypervisors = [hypervisor(uuid(), "cn1")]
+    status, printed, _ = run_audit("--live", "nova")
+    assert (status, printed.splitlines()[0]) == (
+        command.FOUND,
+        "1 error hypervisor_without_provider",
+    )
+
+
+def test_the_command_repeats_the_options(store, host, nova, run_audit, monkeypatch):
+    orphan = instance(store, host, type=None)
+    nova.servers = [server(host.consumer)]
+    options = ("--live", "nova", "--type", "unknown", "--allow-many-orphans")
+    _, printed, _ = run_audit(*options, "--grace-minutes", "5", "--code", "orphaned_consumer")
+    assert orphan in printed
+    assert (
+        "  command: placement-manage audit --live nova --type unknown --allow-many-orphans "
+        "--grace-minutes 5 --code orphaned_consumer --plan repair.plan" in printed
+    )
+
+
+# --- servers whose allocations are missing or elsewhere -----------------------------------
+
+
+def details(run_audit):
+    document = json.loads(run_audit("--live", "nova", "--json")[1])
+    return document["findings"], document["skipped"]
+
+
+def test_a_server_without_allocations(store, host, nova, run_audit):
+    lost = uuid()
+    nova.servers = [server(lost, host.name), server(host.consumer, host.name)]
+    (finding,), skipped = details(run_audit)
+    assert (finding["code"], finding["severity"]) == ("server_without_allocations", "error")
+    assert finding["rows"] == {"consumer": lost, "host": {"uuid": host.uuid, "name": host.name}}
+    assert finding["repair_command"] == (
+        f"nova-manage placement heal_allocations --instance {lost}"
+    )
+    assert skipped == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "counted"),
+    [
+        ({"status": "SHELVED_OFFLOADED", "host": None}, []),
+        ({"status": "ERROR", "host": None}, []),
+        ({"status": "BUILD", "host": None}, []),
+        ({"status": "RESIZE"}, ["the server is being moved"]),
+        ({"task_state": "migrating"}, ["the server is being moved"]),
+        ({"host": "unknown"}, ["no provider is the host of the server"]),
+    ],
+)
+def test_servers_that_need_no_allocations(store, host, *, nova, run_audit, changed, counted):
+    nova.servers = [server(uuid(), **{"host": host.name, **changed})]
+    findings, skipped = details(run_audit)
+    assert (findings, [row["reason"] for row in skipped]) == ([], counted)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_server_that_changes_during_the_audit(store, host, *, nova, run_audit, gone):
+    """It was deleted, or moved, after the list: its consumers are read later."""
+    consumer = uuid()
+    nova.servers = [server(consumer, host.name)]
+    nova.current = {consumer: server(consumer, "cn2")}
+    original = nova.show
+    if gone:
+        nova.show = lambda _uuid: (404, {"itemNotFound": {}})
+    findings, (row,) = details(run_audit)
+    assert (findings, row["reason"]) == ([], "the server changed while it was compared")
+    nova.show = original
+
+
+def test_a_server_whose_host_is_hidden_by_policy(store, host, nova, run_audit):
+    listed = server(uuid(), host.name)
+    del listed["OS-EXT-SRV-ATTR:hypervisor_hostname"]
+    nova.servers = [listed]
+    findings, (row,) = details(run_audit)
+    assert (findings, row["count"]) == ([], 1)
+    assert row["reason"] == "nova does not return the host of the server to this user"
+
+
+@pytest.mark.parametrize("type_", ["INSTANCE", None])
+def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_):
+    consumer, other = instance(store, host, type=type_), Host(store)
+    nova.servers = [server(consumer, other.name), server(host.consumer, host.name)]
+    nova.servers.append(server(other.consumer, other.name))
+    findings, skipped = details(run_audit)
+    (finding,) = (each for each in findings if each["severity"] == "error")
+    assert (finding["code"], finding["rows"]["consumer"]) == (
+        "allocations_on_other_host",
+        consumer,
+    )
+    assert finding["rows"]["host"] == {"uuid": other.uuid, "name": other.name}
+    assert finding["cause"] == (
+        f"nova says that the server is on {other.name}; its allocations are on {host.name}"
+    )
+    assert finding["repair_command"] == (
+        f"nova-manage placement heal_allocations --instance {consumer} --force"
+    )
+    assert skipped == []
+    nova.migrations = [migration(uuid(), consumer)]
+    findings, (row,) = details(run_audit)
+    assert [each for each in findings if each["severity"] == "error"] == []
+    assert (row["code"], row["reason"]) == (
+        "allocations_on_other_host",
+        "the server is being moved",
+    )
+
+
+def test_a_renamed_provider_is_the_host_by_its_uuid(store, host, nova, run_audit):
+    consumer = instance(store, host)
+    nova.servers = [server(consumer, "cn1.example.org"), server(host.consumer)]
+    nova.hypervisors = [hypervisor(host.uuid, "cn1.example.org")]
+    assert details(run_audit) == ([], [])
+
+
+def test_allocations_on_a_child_of_the_host(store, host, nova, run_audit):
+    child = new_provider(store, parent=host.uuid, PCPU=8)
+    consumer = uuid()
+    claim(store, consumer, {child: {"PCPU": 2}}, type="INSTANCE")
+    age(store)
+    nova.servers = [server(consumer, host.name), server(host.consumer, host.name)]
+    assert details(run_audit) == ([], [])
+
+
+def test_a_bare_metal_node_is_the_host_of_its_server(store, nova, run_audit):
+    """The name of its provider and of its hypervisor is its UUID; its service has another name."""
+    consumer, node = uuid(), uuid()
+    resource_class.ensure(store, "CUSTOM_BAREMETAL")
+    provider = new_provider(store, node, CUSTOM_BAREMETAL=1)
+    claim(store, consumer, {provider: {"CUSTOM_BAREMETAL": 1}}, type="INSTANCE")
+    age(store)
+    nova.servers = [server(consumer, node)]
+    nova.hypervisors = [hypervisor(provider, node)]
+    nova.aggregates = {uuid(): "az1"}
+    nova.hosts_of_aggregates = {key: ["ironic-compute"] for key in nova.aggregates}
+    assert details(run_audit) == ([], [])
+
+
+def test_the_source_of_an_evacuation_is_a_notice_while_it_is_down(
+    store, host, *, nova, run_audit, plan
+):
+    """Nova removes the allocations when the source returns."""
+    target = Host(store)
+    consumer = instance(store, host, target)
+    nova.servers = [server(consumer, target.name), server(host.consumer), server(target.consumer)]
+    nova.migrations = [migration(uuid(), consumer, "done", "evacuation", host.name)]
+    nova.hypervisors = [
+        hypervisor(host.uuid, host.name, "down"),
+        hypervisor(target.uuid, target.name),
+    ]
+    (finding,), _ = details(run_audit)
+    assert (finding["code"], finding["severity"]) == ("doubled_consumer", "notice")
+    assert finding["repair"] == f"none: nova removes the allocations when {host.name} returns"
+    assert finding["repair_command"] == ""
+    status, printed, _ = run_audit("--live", "nova", "--plan", plan, "--code", "doubled_consumer")
+    assert (status, printed.splitlines()[0]) == (0, f"0 actions planned in {plan}")
+    nova.hypervisors[0]["state"] = "up"
+    (finding,), _ = details(run_audit)
+    assert (finding["code"], finding["severity"]) == ("doubled_consumer", "error")
+
+
+# --- aggregates ---------------------------------------------------------------------------
+
+
+def test_aggregates_of_nova_are_compared(store, host, nova, run_audit):
+    """The services of an aggregate may have short names; other aggregates are not of nova."""
+    az1, az2, storage = uuid(), uuid(), uuid()
+    other = Host(store)
+    aggregate.replace(store, host.uuid, [az2, storage], None)
+    aggregate.replace(store, other.uuid, [az1], None)
+    nova.servers = [server(host.consumer), server(other.consumer)]
+    nova.hypervisors = [
+        hypervisor(host.uuid, f"{host.name}.example.org"),
+        hypervisor(other.uuid, other.name),
+    ]
+    nova.aggregates = {az1: "az1", az2: "az2"}
+    nova.hosts_of_aggregates = {az1: [host.name, other.name], az2: []}
+    status, printed, _ = run_audit("--live", "nova", "--json")
+    (finding,) = json.loads(printed)["findings"]
+    assert (status, finding["code"], finding["severity"]) == (
+        command.FOUND,
+        "aggregates_of_nova",
+        "warning",
+    )
+    assert finding["rows"] == {
+        "provider": {"uuid": host.uuid, "name": host.name},
+        "missing": [{"uuid": az1, "name": "az1"}],
+        "extra": [{"uuid": az2, "name": "az2"}],
+        "aggregates": [storage],
+    }
+    assert finding["repair_command"] == "nova-manage placement sync_aggregates"
+    nova.hosts_of_aggregates = {az1: [other.name], az2: []}
+    (finding,), _ = details(run_audit)
+    assert finding["repair_command"] == (
+        "openstack --os-placement-api-version 1.1 resource provider aggregate set "
+        f"--aggregate {storage} {host.uuid}"
+    )
+    nova.refused = {"os-aggregates": 403}
+    findings, (row,) = details(run_audit)
+    assert (findings, row["reason"]) == ([], "nova does not list its aggregates to this user")
 
 
 def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova, run_audit):

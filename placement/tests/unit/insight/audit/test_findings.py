@@ -207,7 +207,7 @@ def test_providers_that_nothing_reports_are_found_on_demand():
 
 
 def test_each_code_has_a_severity():
-    assert {code.severity for code in CODES.values()} == {"error", "notice"}
+    assert {code.severity for code in CODES.values()} == {"error", "warning", "notice"}
 
 
 # --- hosts, and consumer types ------------------------------------------------------------

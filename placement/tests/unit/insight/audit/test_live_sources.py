@@ -11,7 +11,7 @@ import pytest
 from placement.insight.audit import live_sources
 from placement.insight.audit.live_sources import parse
 from placement.insight.audit.model import InvalidList
-from placement.insight.audit.nova import missing_servers
+from placement.insight.audit.nova import current_hosts
 
 AT = datetime(2026, 11, 22)
 ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
@@ -55,23 +55,22 @@ def test_an_instance_on_two_hosts_is_no_list():
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n"])
-def test_an_empty_list_is_refused_unless_it_is_accepted(tmp_path, text):
+def test_a_list_may_be_empty(tmp_path, text):
+    """It is refused if it would make orphans: see ``live_consumers``."""
     path = tmp_path / "live"
     path.write_text(text)
-    with pytest.raises(InvalidList, match="is empty"):
-        live_sources.read(str(path), (), lambda: None, accept_empty=False)
-    assert live_sources.read(str(path), (), lambda: None, accept_empty=True).hosts == {}
+    assert live_sources.read(str(path), (), lambda: None).hosts == {}
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):
     path = tmp_path / "live"
     path.write_bytes(b"\xff\xfe5\x00e\x00")
     with pytest.raises(InvalidList, match="not UTF-8"):
-        live_sources.read(str(path), (), lambda: None, accept_empty=False)
+        live_sources.read(str(path), (), lambda: None)
 
 
 def listed_at(path):
-    return live_sources.read(str(path), (), lambda: None, accept_empty=True).listed_at
+    return live_sources.read(str(path), (), lambda: None).listed_at
 
 
 @pytest.fixture
@@ -119,5 +118,5 @@ class Compute:
 
 def test_a_confirmation_is_not_read_from_a_cache():
     compute = Compute()
-    assert missing_servers(SimpleNamespace(compute=compute), [ONE, TWO]) == {ONE, TWO}
+    assert current_hosts(SimpleNamespace(compute=compute), [ONE, TWO]) == {}
     assert [each["skip_cache"] for each in compute.arguments] == [True, True]

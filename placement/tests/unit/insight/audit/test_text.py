@@ -1,7 +1,7 @@
 """The findings of an audit as a text."""
 
-from placement.insight.audit.model import Finding
-from placement.insight.audit.text import findings_text
+from placement.insight.audit.model import Finding, Skipped
+from placement.insight.audit.text import findings_text, skipped_counts
 
 HOSTS = {"uuid-1": "host1", "uuid-2": "host2"}
 
@@ -15,17 +15,18 @@ def excess(uuid, name):
 def test_the_classes_of_a_provider_are_listed_under_it():
     findings = [excess("uuid-1", "VCPU"), excess("uuid-1", "DISK_GB"), excess("uuid-2", "VCPU")]
     assert findings_text(findings, []).splitlines() == [
+        "3 error over_capacity on 2 providers",
+        "",
         "error over_capacity (reserved): provider host1 (uuid-1)",
         "  VCPU: used 4, capacity 2",
         "  DISK_GB: used 4, capacity 2",
         "  repair: move",
         "  command: openstack resource consumer list --provider uuid-1",
+        "",
         "error over_capacity (reserved): "
         "provider host2 (uuid-2), resource_class VCPU, used 4, capacity 2",
         "  repair: move",
         "  command: openstack resource consumer list --provider uuid-2",
-        "",
-        "3 error over_capacity on 2 providers",
     ]
 
 
@@ -35,7 +36,21 @@ def test_classes_without_a_provider_are_separate():
         for name in ("CUSTOM_A", "CUSTOM_B")
     ]
     text = findings_text(unused, ["unused_class"])
-    assert "notice unused_class: resource_class CUSTOM_A\n" in text
-    assert text.endswith(
-        "\nunused_class: there are further findings, which are not listed\n\n2 notice unused_class"
-    )
+    assert text.splitlines() == [
+        "2 notice unused_class",
+        "unused_class: there are further findings, which are not listed",
+        "",
+        "notice unused_class: resource_class CUSTOM_A",
+        "notice unused_class: resource_class CUSTOM_B",
+        "  repair: delete",
+        "  command: placement-manage audit --code unused_class --plan repair.plan",
+    ]
+
+
+def test_nothing_found_is_not_said_beside_what_was_not_compared():
+    assert findings_text([], []) == "Nothing found"
+    skipped = skipped_counts([Skipped("orphaned_consumer", 12, "being moved")])
+    assert findings_text([], [], skipped).splitlines() == [
+        " 0 findings",
+        "12 not compared for orphaned_consumer: being moved",
+    ]
