@@ -143,7 +143,7 @@ class Shown(FormattableColumn[Any]):
 
     def human_readable(self) -> str:
         """Return the text."""
-        return self._text(self._value)
+        return self._text(self.machine_readable())
 
 
 class Complete(Shown):

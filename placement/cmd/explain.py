@@ -71,7 +71,8 @@ def _print_current(store: Store, arguments: Any) -> None:
     snapshot = Engine(store).current()
     if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
-    _print(explain.document(snapshot, question), as_json=arguments.json)
+    explanation = explain.explained(snapshot, question)
+    _print(explain.document(explanation, question), as_json=arguments.json)
 
 
 def _version(text: str) -> microversion.Version:

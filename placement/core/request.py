@@ -1,45 +1,138 @@
 """Requests for the search, parsed from a query string."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from placement.core.requirement import (
+    NO_NAMES,
+    GroupsRequirement,
+    Isolate,
+    Names,
+    OneProviderPerTree,
+    ProviderRequirement,
+    Requirement,
+    SameSubtree,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestGroup:
-    """The requirements of one request group.
+    """The amounts and the other requirements of one request group.
 
-    ``required`` and ``member_of`` are lists of sets of alternatives (any_of): the group needs
-    one member of every set. The empty suffix is the unsuffixed group, whose classes may come
-    from several providers; one provider serves a suffixed group.
+    The provider meets each of the ``requirements``, which are in the order of ``in_order``. The
+    empty suffix is the unsuffixed group, whose classes may come from several providers; one
+    provider serves a suffixed group.
 
     Source: API reference, "Granular resource requests", 1.25 and 1.33.
     """
 
     suffix: str = ""
-    resources: Mapping[str, int] = field(default_factory=dict)
-    required: tuple[frozenset[str], ...] = ()
-    forbidden: frozenset[str] = frozenset()
-    member_of: tuple[frozenset[str], ...] = ()
-    not_member_of: frozenset[str] = frozenset()
-    in_tree: str | None = None
+    resources: Mapping[str, int] = field(default_factory=dict, hash=False)
+    requirements: tuple[ProviderRequirement, ...] = ()
+
+    @property
+    def unwanted(self) -> frozenset[str]:
+        """The names that the group forbids."""
+        return forbidden_names(self.requirements)
+
+    def without(self, requirement: Requirement) -> "RequestGroup":
+        """Return the group without one of its requirements."""
+        left = tuple(other for other in self.requirements if other != requirement)
+        return replace(self, requirements=left)
+
+    def names(self, subject: str) -> frozenset[str]:
+        """Return the names of a kind that the requirements are about."""
+        return names_of(self.requirements, subject)
+
+    def spelled(self, names: Names = NO_NAMES) -> Iterator[str]:
+        """Yield the parameters of the group as the query spells them."""
+        if self.resources:
+            yield f"resources{self.suffix}={amounts_text(self.resources)}"
+        for requirement in self.requirements:
+            yield requirement.spelled(self.suffix, names)
+
+
+def amounts_text(resources: Mapping[str, int]) -> str:
+    """Return amounts as a query spells them.
+
+    >>> amounts_text({"VCPU": 1, "DISK_GB": 2})
+    'VCPU:1,DISK_GB:2'
+    """
+    return ",".join(f"{name}:{amount}" for name, amount in resources.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRequest:
     """One GET /allocation_candidates: groups in the order of the query, and how they combine.
 
-    ``nested`` is false below 1.29: candidates that use two providers of one
-    tree are left out, and summaries show only providers with an allocation.
-    ``same_subtree`` holds sets of suffixes.
+    ``requirements`` are the requirements on the root that a candidate is built around
+    (``of_root``), and those on several groups together (``of_groups``).
     """
 
     groups: tuple[RequestGroup, ...]
-    isolate: bool = False
+    requirements: tuple[Requirement, ...] = ()
     limit: int | None = None
-    root_required: frozenset[str] = frozenset()
-    root_forbidden: frozenset[str] = frozenset()
-    same_subtree: tuple[frozenset[str], ...] = ()
-    nested: bool = True
+
+    @property
+    def of_root(self) -> tuple[ProviderRequirement, ...]:
+        """The requirements on the root."""
+        return tuple(each for each in self.requirements if isinstance(each, ProviderRequirement))
+
+    @property
+    def of_groups(self) -> tuple[GroupsRequirement, ...]:
+        """The requirements on several groups that can fail, without duplicates."""
+        conditions = (each for each in self.requirements if isinstance(each, GroupsRequirement))
+        return tuple(dict.fromkeys(each for each in conditions if each.can_fail))
+
+    @property
+    def nested(self) -> bool:
+        """Whether candidates may use several providers of one tree, and show whole trees."""
+        return OneProviderPerTree() not in self.requirements
+
+    @property
+    def isolate(self) -> bool:
+        """Whether different providers serve the groups with a suffix."""
+        return Isolate() in self.requirements
+
+    @property
+    def same_subtree(self) -> tuple[frozenset[str], ...]:
+        """The sets of suffixes of every ``same_subtree``."""
+        return tuple(each.suffixes for each in self.requirements if isinstance(each, SameSubtree))
+
+    @property
+    def named_providers(self) -> tuple[str, ...]:
+        """The UUIDs of the providers whose trees the groups name."""
+        uuids = (each.named_provider for group in self.groups for each in group.requirements)
+        return tuple(uuid for uuid in uuids if uuid is not None)
+
+    def with_group(self, changed: RequestGroup) -> "CandidateRequest":
+        """Return the request with a group in place of the group with the same suffix."""
+        groups = (changed if each.suffix == changed.suffix else each for each in self.groups)
+        return replace(self, groups=tuple(groups))
+
+    def without_in(self, suffix: str, requirement: Requirement) -> "CandidateRequest":
+        """Return the request without a requirement of the group with a suffix."""
+        (group,) = (group for group in self.groups if group.suffix == suffix)
+        return self.with_group(group.without(requirement))
+
+    def without(self, requirement: Requirement) -> "CandidateRequest":
+        """Return the request without a requirement on the root or on several groups."""
+        left = tuple(other for other in self.requirements if other != requirement)
+        return replace(self, requirements=left)
+
+
+def forbidden_names(requirements: Iterable[Requirement]) -> frozenset[str]:
+    """Return the names that providers must not have."""
+    return frozenset(
+        chain.from_iterable(each.names for each in requirements if each.is_forbidding)
+    )
+
+
+def names_of(requirements: Iterable[Requirement], subject: str) -> frozenset[str]:
+    """Return the names of a kind that some requirements are about."""
+    names = (each.names for each in requirements if each.subject == subject)
+    return frozenset(chain.from_iterable(names))
 
 
 @dataclass(frozen=True, slots=True)

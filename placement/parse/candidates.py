@@ -7,10 +7,21 @@ reports the same one. The rules for the combination of groups come last, in the 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from placement import exception
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import (
+    ForbiddenRootTrait,
+    ForbiddenTrait,
+    Isolate,
+    OneProviderPerTree,
+    ProviderRequirement,
+    RequiredTrait,
+    Requirement,
+    RootTrait,
+    SameSubtree,
+    in_order,
+)
 from placement.microversion import Version
 from placement.parse import group, validation
 from placement.schemas import queries
@@ -33,24 +44,19 @@ def candidate_request(pairs: validation.QueryPairs, version: Version) -> Candida
     """
     validation.check(_VALIDATORS, pairs, version)
     values = validation.grouped(pairs)
-    root_required, root_forbidden = _root_traits(values)
-    same_subtree = tuple(map(_suffixes, values.get("same_subtree", ())))
+    of_root = _of_root(values)
+    subtrees = [SameSubtree(_suffixes(value)) for value in values.get("same_subtree", ())]
     groups = _groups(values, version)
     if version >= (1, 36):
-        _check_resourceless(groups, frozenset().union(*same_subtree))
+        _check_resourceless(groups, frozenset().union(*(each.suffixes for each in subtrees)))
     else:
         _check_all_have_resources(groups)
     _check_conflicts(groups, version)
     _check_policy(groups, has_policy="group_policy" in values)
-    return CandidateRequest(
-        groups=tuple(groups.values()),
-        isolate=values.get("group_policy", [""])[0] == "isolate",
-        limit=_limit(values),
-        root_required=root_required,
-        root_forbidden=root_forbidden,
-        same_subtree=same_subtree,
-        nested=version >= (1, 29),
-    )
+    policy = [Isolate()] if values.get("group_policy", [""])[0] == "isolate" else []
+    older = [OneProviderPerTree()] if version < (1, 29) else []
+    requirements = (*of_root, *policy, *subtrees, *older)
+    return CandidateRequest(tuple(groups.values()), requirements, _limit(values))
 
 
 def _limit(values: validation.Values) -> int | None:
@@ -59,10 +65,10 @@ def _limit(values: validation.Values) -> int | None:
     return int(text) if 0 < len(text) <= _MAX_LIMIT_DIGITS else None
 
 
-def _root_traits(values: validation.Values) -> tuple[frozenset[str], frozenset[str]]:
+def _of_root(values: validation.Values) -> Sequence[Requirement]:
     texts = values.get("root_required", ())
     if not texts:
-        return frozenset(), frozenset()
+        return ()
     if len(texts) > 1:
         raise exception.DuplicateQueryKey(
             "Query parameter 'root_required' may be specified only once."
@@ -73,7 +79,7 @@ def _root_traits(values: validation.Values) -> tuple[frozenset[str], frozenset[s
             "Conflicting required and forbidden traits found in root_required: "
             + exception.listed(required & forbidden)
         )
-    return required, forbidden
+    return [*map(RootTrait, sorted(required)), *map(ForbiddenRootTrait, sorted(forbidden))]
 
 
 def _suffixes(value: str) -> frozenset[str]:
@@ -92,22 +98,26 @@ def _groups(values: validation.Values, version: Version) -> Groups:
     for key, texts in values.items():
         if match := _GROUP_KEY.fullmatch(key):
             parameter, suffix = match.groups()
-            fields = _fields(parameter, key, texts, version)
-            groups[suffix] = replace(groups.get(suffix, RequestGroup(suffix)), **fields)
+            request_group = groups.get(suffix, RequestGroup(suffix))
+            if parameter == "resources":
+                amounts = [group.resources(text) for text in texts][-1]
+                groups[suffix] = replace(request_group, resources=amounts)
+            else:
+                parsed = _requirements(parameter, key, texts, version)
+                requirements = in_order([*request_group.requirements, *parsed])
+                groups[suffix] = replace(request_group, requirements=requirements)
     return groups
 
 
-def _fields(parameter: str, key: str, texts: Sequence[str], version: Version) -> dict[str, Any]:
-    """Return the group fields for all values of one key."""
-    if parameter == "resources":
-        return {"resources": [group.resources(text) for text in texts][-1]}
+def _requirements(
+    parameter: str, key: str, texts: Sequence[str], version: Version
+) -> Sequence[ProviderRequirement]:
+    """Return the requirements in all values of one key."""
     if parameter == "in_tree":
-        return {"in_tree": [group.tree(text) for text in texts][-1]}
+        return [group.tree(text) for text in texts][-1:]
     if parameter == "required":
-        required, forbidden = group.traits(texts, version)
-        return {"required": required, "forbidden": forbidden}
-    member_of, not_member_of = group.aggregates(key, texts, version)
-    return {"member_of": member_of, "not_member_of": not_member_of}
+        return group.traits(texts, version)
+    return group.aggregates(key, texts, version)
 
 
 def _check_resourceless(groups: Groups, related: frozenset[str]) -> None:
@@ -144,7 +154,7 @@ def _check_all_have_resources(groups: Groups) -> None:
     traits = [
         f"required{suffix}"
         for suffix, request_group in without_resources.items()
-        if request_group.required
+        if any(isinstance(each, RequiredTrait) for each in request_group.requirements)
     ]
     if traits:
         raise exception.BadRequest(
@@ -154,7 +164,7 @@ def _check_all_have_resources(groups: Groups) -> None:
     aggregates = [
         f"member_of{suffix}"
         for suffix, request_group in without_resources.items()
-        if request_group.member_of or request_group.not_member_of
+        if request_group.names("aggregates")
     ]
     if aggregates:
         raise exception.BadRequest(
@@ -186,9 +196,10 @@ def _check_conflicts(groups: Groups, version: Version) -> None:
 
 
 def _conflicting_traits(request_group: RequestGroup) -> frozenset[str]:
-    return frozenset().union(
-        *(names for names in request_group.required if names <= request_group.forbidden)
-    )
+    requirements = request_group.requirements
+    forbidden = {each.name for each in requirements if isinstance(each, ForbiddenTrait)}
+    required = (each.any_of for each in requirements if isinstance(each, RequiredTrait))
+    return frozenset().union(*(names for names in required if names <= forbidden))
 
 
 def _check_policy(groups: Groups, *, has_policy: bool) -> None:

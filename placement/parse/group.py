@@ -3,6 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from placement import exception
+from placement.core.requirement import (
+    ForbiddenTrait,
+    InTree,
+    MemberOf,
+    NotMemberOf,
+    ProviderRequirement,
+    RequiredTrait,
+)
 from placement.core.text import canonical_uuid
 from placement.microversion import Version
 from placement.parse.validation import PREFIX
@@ -13,10 +21,7 @@ _RESOURCES_FORM = (
 )
 _ANY_OF_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
-Traits = tuple[tuple[frozenset[str], ...], frozenset[str]]
-"""Required traits (any of each set), and forbidden traits."""
-Aggregates = tuple[tuple[frozenset[str], ...], frozenset[str]]
-"""Required aggregates (any of each set), and forbidden aggregates."""
+Requirements = list[ProviderRequirement]
 
 
 def resources(value: str) -> Mapping[str, int]:
@@ -53,8 +58,8 @@ def _amount(resource_class: str, text: str) -> int:
     return amount
 
 
-def traits(values: Sequence[str], version: Version) -> Traits:
-    """Return the traits in all values of one ``required`` parameter.
+def traits(values: Sequence[str], version: Version) -> Requirements:
+    """Return the requirements in all values of one ``required`` parameter.
 
     Up to 1.38 only the last value applies. Forbidden traits exist since 1.22, the
     ``in:`` form since 1.39.
@@ -71,7 +76,7 @@ def traits(values: Sequence[str], version: Version) -> Traits:
             names, forbidden_names = plain_traits(value, forbidding=version >= (1, 22))
             required |= dict.fromkeys(frozenset({name}) for name in names)
             forbidden |= forbidden_names
-    return tuple(required), frozenset(forbidden)
+    return [*map(RequiredTrait, required), *map(ForbiddenTrait, sorted(forbidden))]
 
 
 def _any_of_traits(value: str, *, supported: bool) -> frozenset[str]:
@@ -126,8 +131,8 @@ def _malformed_traits(form: str, actual: str) -> exception.BadRequest:
     )
 
 
-def aggregates(key: str, values: Sequence[str], version: Version) -> Aggregates:
-    """Return the aggregates in all values of the ``member_of`` parameter with this key.
+def aggregates(key: str, values: Sequence[str], version: Version) -> Requirements:
+    """Return the requirements in all values of the ``member_of`` parameter with this key.
 
     Raises: BadRequest.
     """
@@ -140,7 +145,7 @@ def aggregates(key: str, values: Sequence[str], version: Version) -> Aggregates:
             forbidden |= _forbidden_aggregates(key, value, version)
         else:
             required[_listed_aggregates(key, value, value)] = None
-    return tuple(required), forbidden
+    return [*([NotMemberOf(forbidden)] if forbidden else []), *map(MemberOf, required)]
 
 
 def _forbidden_aggregates(key: str, value: str, version: Version) -> frozenset[str]:
@@ -163,12 +168,12 @@ def _listed_aggregates(key: str, listed: str, value: str) -> frozenset[str]:
     )
 
 
-def tree(value: str) -> str:
-    """Return the canonical UUID of an ``in_tree``.
+def tree(value: str) -> InTree:
+    """Return the requirement of an ``in_tree``.
 
     Raises: BadRequest.
     """
-    return _canonical(value.strip(), "'in_tree' parameter to be a format of uuid")
+    return InTree(_canonical(value.strip(), "'in_tree' parameter to be a format of uuid"))
 
 
 def _canonical(text: str, expected: str) -> str:

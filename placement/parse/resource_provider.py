@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from placement.core.model import UpdateProvider
 from placement.core.request import ProviderFilter, RequestGroup
+from placement.core.requirement import InTree, in_order
 from placement.core.text import canonical
 from placement.microversion import Version
 from placement.parse import group, validation
@@ -71,15 +72,12 @@ def provider_filter(pairs: validation.QueryPairs, version: Version) -> ProviderF
 
 def _group(values: validation.Values, version: Version) -> RequestGroup:
     """Return the conditions shared with request groups, parsed in the order of their errors."""
-    member_of, not_member_of = group.aggregates("member_of", values.get("member_of", ()), version)
-    required, forbidden = group.traits(values.get("required", ()), version)
+    aggregates = group.aggregates("member_of", values.get("member_of", ()), version)
+    traits = group.traits(values.get("required", ()), version)
+    trees = [InTree(values["in_tree"][-1].lower())] if "in_tree" in values else []
     return RequestGroup(
         resources=group.resources(values["resources"][-1]) if "resources" in values else {},
-        required=required,
-        forbidden=forbidden,
-        member_of=member_of,
-        not_member_of=not_member_of,
-        in_tree=values["in_tree"][-1].lower() if "in_tree" in values else None,
+        requirements=in_order([*aggregates, *trees, *traits]),
     )
 
 

@@ -17,8 +17,9 @@ from itertools import chain
 
 import numpy as np
 
+from placement.core.requirement import having_trait
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import Domain, having_trait, root_conditions
+from placement.core.search.filters import Domain, root_conditions
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot

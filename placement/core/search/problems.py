@@ -25,7 +25,8 @@ from itertools import chain, compress, count, islice, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.search.filters import Domain, having_trait
+from placement.core.requirement import having_trait
+from placement.core.search.filters import Domain
 from placement.core.search.slots import Options, Problem, SearchPlan
 from placement.core.search.subproblems import Feasibility, SubproblemIndex
 from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers

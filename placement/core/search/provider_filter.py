@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.core.request import ProviderFilter
-from placement.core.search.filters import find_domain, in_aggregate
+from placement.core.requirement import ProviderRequirement
+from placement.core.search.filters import find_domain
 from placement.core.search.search import check_classes, check_traits
 from placement.core.search.slots import Need
 from placement.core.snapshot.entries import ProviderEntry
@@ -26,11 +27,10 @@ def filter_providers(
     matches no provider: first in_tree, then traits, aggregates, classes.
     """
     group = filters.group
-    if group.in_tree is not None and group.in_tree not in snapshot.forest.row_of:
+    if not all(_has_any(snapshot, each) for each in group.requirements if each.named_provider):
         return []
-    names = group.forbidden.union(*group.required)
-    check_traits(snapshot, names, 'Invalid trait(s) in "required" parameter')
-    if not all(in_aggregate(snapshot, any_of).any() for any_of in group.member_of):
+    check_traits(snapshot, group.names("traits"), 'Invalid trait(s) in "required" parameter')
+    if not all(_has_any(snapshot, each) for each in group.requirements if _needs_member(each)):
         return []
     check_classes(snapshot, group)
     local = find_domain(snapshot, Need.of(group)).local
@@ -39,6 +39,14 @@ def filter_providers(
     if not filters.name and filters.uuid is None:
         return entries
     return [entry for entry in entries if _has_identity(entry, filters)]
+
+
+def _has_any(snapshot: Snapshot, requirement: ProviderRequirement) -> bool:
+    return bool(requirement.providers(snapshot).any())
+
+
+def _needs_member(requirement: ProviderRequirement) -> bool:
+    return requirement.subject == "aggregates" and not requirement.is_forbidding
 
 
 def _has_identity(entry: ProviderEntry, filters: ProviderFilter) -> bool:

@@ -47,7 +47,7 @@ from itertools import chain, islice
 
 import numpy as np
 
-from placement.core.request import CandidateRequest, RequestGroup, SearchSettings
+from placement.core.request import CandidateRequest, RequestGroup, SearchSettings, names_of
 from placement.core.search.anchors import Anchors, find_anchors
 from placement.core.search.candidate_streams import CandidateGenerator, batches, breadth_first
 from placement.core.search.candidates import Candidate, Candidates, WholeTrees
@@ -198,10 +198,10 @@ def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:
     Raises: UnknownTrait for root_required; then, group by group,
     UnknownResourceClass, UnknownTrait. Of several names the first in alphabetical order.
     """
-    check_traits(snapshot, request.root_required | request.root_forbidden)
+    check_traits(snapshot, names_of(request.of_root, "traits"))
     for group in request.groups:
         check_classes(snapshot, group)
-        check_traits(snapshot, group.forbidden.union(*group.required))
+        check_traits(snapshot, group.names("traits"))
 
 
 def check_classes(snapshot: Snapshot, group: RequestGroup) -> None:

@@ -11,9 +11,10 @@ without the names of the providers.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import ProviderRequirement
 
 Options = tuple[int, ...]
 """The options of a slot, in the order in which they are tried: one for each possible provider."""
@@ -31,25 +32,13 @@ class Need:
     """
 
     resources: tuple[tuple[str, int], ...]
-    required: tuple[frozenset[str], ...]
-    forbidden: frozenset[str]
-    member_of: tuple[frozenset[str], ...]
-    not_member_of: frozenset[str]
-    in_tree: str | None
+    requirements: tuple[ProviderRequirement, ...]
     is_unsuffixed: bool
 
     @classmethod
     def of(cls, group: RequestGroup) -> "Need":
         """Return the need of a whole group, which one provider serves."""
-        return cls(
-            resources=tuple(group.resources.items()),
-            required=group.required,
-            forbidden=group.forbidden,
-            member_of=group.member_of,
-            not_member_of=group.not_member_of,
-            in_tree=group.in_tree,
-            is_unsuffixed=False,
-        )
+        return cls(tuple(group.resources.items()), group.requirements, is_unsuffixed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +96,9 @@ class SearchPlan:
                 if len(suffixes) > 1
             ),
             any_of=tuple(
-                any_of
+                frozenset(requirement.names)
                 for group in request.groups
-                if not group.suffix and len(group.resources) > 1
-                for any_of in group.required
+                for requirement in joint_requirements(group)
             ),
             contended=_contended(slots, isolated),
         )
@@ -127,9 +115,17 @@ def _needs(group: RequestGroup) -> Iterator[Need]:
     if group.suffix:
         yield need
         return
-    required = group.required if len(group.resources) == 1 else ()
+    joint = joint_requirements(group)
+    requirements = tuple(each for each in need.requirements if each not in joint)
     for amount in need.resources:
-        yield replace(need, resources=(amount,), required=required, is_unsuffixed=True)
+        yield Need((amount,), requirements, is_unsuffixed=True)
+
+
+def joint_requirements(group: RequestGroup) -> tuple[ProviderRequirement, ...]:
+    """Return the requirements that the providers of an unsuffixed group meet together."""
+    if group.suffix or len(group.resources) < 2:
+        return ()
+    return tuple(each for each in group.requirements if each.can_be_joint)
 
 
 def _contended(slots: tuple[Slot, ...], isolated: tuple[int, ...]) -> Mapping[str, dict[int, int]]:

@@ -21,14 +21,13 @@ import numpy as np
 
 from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory, ProviderState
-from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.request import CandidateRequest, RequestGroup, forbidden_names
+from placement.core.requirement import HasInventory, ProviderRequirement
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import (
     Condition,
     Domain,
-    any_of_text,
-    having_one,
     root_conditions,
     sharing_by_aggregate,
 )
@@ -40,7 +39,6 @@ from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.fitting_roots import (
     FittingRoots,
-    JointCondition,
     joint_conditions,
     with_only,
 )
@@ -51,7 +49,15 @@ from placement.insight.explanation.groups import (
     Scores,
     needs_of,
 )
-from placement.insight.explanation.model import CODES, NearMiss, Unmet
+from placement.insight.explanation.model import (
+    AmountTogether,
+    JointCondition,
+    NearMiss,
+    Shortage,
+    TraitTogether,
+    Unmet,
+    place,
+)
 
 ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
 BY_SHORTFALL, BY_FAILURES = np.float32(0.5), np.float32(0)  # the weight of the shortfall
@@ -85,7 +91,7 @@ def near_miss(
             new_lacks = root.lacks(assignment)
             if not number:
                 shortest = new_lacks
-            elif any(lack.traits or lack.aggregates for lack in new_lacks):
+            elif any(lack.names for lack in new_lacks):
                 break  # a trait or aggregate added in the last round is forbidden elsewhere
             lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
             root = root.improved(new_lacks, assignment)
@@ -98,7 +104,7 @@ def near_miss(
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
-    return tuple(sorted(lacks, key=lambda lack: CODES.index(lack.code)))
+    return tuple(sorted(lacks, key=lambda lack: place(lack.requirement)))
 
 
 class _Root:
@@ -207,7 +213,7 @@ class _Root:
         """Return the conditions that the providers of an assignment fail, or that it violates."""
         world, root = self._world, self._root
         at_root = (
-            near_miss_facts.of_condition(world, condition, RequestGroup(), root)
+            near_miss_facts.of_requirement(world, condition.requirement, RequestGroup(), root)
             for condition in root_conditions(world, self._plan)
             if not condition.local[root]
         )
@@ -231,34 +237,33 @@ class _Root:
         self, condition: Condition, group: RequestGroup, row: int
     ) -> Iterator[Unmet]:
         """Yield a condition that a provider fails, at the root if the root is as close."""
+        requirement = condition.requirement
         spans = not group.suffix and self._usable[0, row]
-        if not (spans and condition.code == "aggregate"):
-            at = self._root if spans and condition.code == "in_tree" else row
-            yield near_miss_facts.of_condition(self._world, condition, group, at)
+        if not (spans and requirement.spans_tree):
+            at = self._root if spans and not requirement.can_be_granted else row
+            yield near_miss_facts.of_requirement(self._world, requirement, group, at)
             return
         missing = {at: self._not_in(group, at) for at in (self._root, row)}
         at = min(missing, key=lambda at: len(missing[at]))
-        for any_of in missing[at]:
-            value, names = any_of_text(any_of), tuple(sorted(any_of))
-            single = replace(condition, value=value, names=names)
-            yield near_miss_facts.of_condition(self._world, single, group, at)
+        for single in missing[at]:
+            yield near_miss_facts.of_requirement(self._world, single, group, at)
 
-    def _not_in(self, group: RequestGroup, row: int) -> list[frozenset[str]]:
-        """Return the lists of aggregates of a group without an aggregate of the provider."""
-        aggregates = self._world.entries.state(row).aggregates
-        return [any_of for any_of in group.member_of if not any_of & aggregates]
+    def _not_in(self, group: RequestGroup, row: int) -> list[ProviderRequirement]:
+        """Return the requirements that span a tree and that the provider itself does not meet."""
+        spanning = (each for each in group.requirements if each.spans_tree)
+        return [each for each in spanning if not each.providers(self._world)[row]]
 
     def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
         world = self._world
-        if joint.traits:
-            first = self._plan.unsuffixed[0]
-            condition, group = having_one(world, joint.traits), self._slots[first][0]
-            return near_miss_facts.of_condition(world, condition, group, assignment.rows[first])
-        amounts = None
-        if name := joint.resource_class:
-            needed = sum(group.resources.get(name, 0) for group in self._plan.request.groups)
+        if isinstance(joint, TraitTogether):
+            row = assignment.rows[self._plan.unsuffixed[0]]
+            return near_miss_facts.of_requirement(world, joint.requirement, joint.group, row)
+        facts = None
+        if isinstance(joint, AmountTogether):
+            name, needed = joint.resource_class, joint.needed
             amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
-        return Unmet(joint.code, "", joint.requirement, self.name, amounts)
+            facts = Shortage(amounts, is_sum=True)
+        return Unmet(joint, "", self.name, facts)
 
     def as_it_is(self, lack: Unmet) -> Unmet:
         """Return an unmet requirement of another world with the facts of this world.
@@ -266,30 +271,31 @@ class _Root:
         The other world may have an inventory that was added for another unmet requirement. This
         world does not have it.
         """
-        rows, root = self._rows(lack), self._world.forest.root
-        shared = not lack.is_sum and root.item(rows[0]) != self._root
-        if lack.amounts is None:
-            return replace(lack, shared=shared)
-        name = lack.amounts.resource_class
-        amounts = near_miss_facts.amounts_of(self._world, rows, name, lack.amounts.needed)
-        is_absent = all(name not in self._world.entries.state(row).inventories for row in rows)
-        code = "no_inventory" if is_absent and not lack.is_sum else lack.code
-        tree = None
-        if code in ("unit", "capacity"):
-            local = np.flatnonzero(self._usable[0]).tolist()
-            tree = near_miss_facts.tree_amounts(self._world, local, name, amounts.needed)
-        return replace(lack, code=code, amounts=amounts, shared=shared, tree=tree)
+        world, rows, facts = self._world, self._rows(lack), lack.facts
+        if not isinstance(facts, Shortage):
+            return replace(lack, shared=world.forest.root.item(rows[0]) != self._root)
+        name, needed = facts.amounts.resource_class, facts.amounts.needed
+        amounts = near_miss_facts.amounts_of(world, rows, name, needed)
+        if facts.is_sum:
+            return replace(lack, facts=replace(facts, amounts=amounts))
+        shared = world.forest.root.item(rows[0]) != self._root
+        if all(name not in world.entries.state(row).inventories for row in rows):
+            absent = HasInventory(name, needed)
+            return replace(lack, requirement=absent, facts=Shortage(amounts), shared=shared)
+        local = np.flatnonzero(self._usable[0]).tolist()
+        is_absent = isinstance(lack.requirement, HasInventory)
+        tree = near_miss_facts.tree_amounts(world, local, name, needed) if not is_absent else None
+        return replace(lack, facts=Shortage(amounts, tree=tree), shared=shared)
 
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""
         met_joints = [joint for joint in self._joints if joint not in assignment.given_up]
         request = with_only(self._plan, met_joints).request
-        outside = {lack.group for lack in lacks if lack.code == "in_tree"}
-        groups = tuple(
-            replace(group, in_tree=None) if group.suffix in outside else group
-            for group in request.groups
-        )
-        plan = SearchPlan.of(replace(request, groups=groups))
+        for lack in lacks:
+            requirement = lack.requirement
+            if isinstance(requirement, ProviderRequirement) and not requirement.can_be_granted:
+                request = request.without_in(lack.group, requirement)
+        plan = SearchPlan.of(request)
         world = self._world.apply(self._states_with(lacks).values())
         return _Root(world, plan, self.name.uuid, self._deadline)
 
@@ -309,7 +315,7 @@ class _Root:
         return changed
 
     def _rows(self, lack: Unmet) -> list[int]:
-        if lack.is_sum or lack.provider is None:
+        if isinstance(lack.facts, Shortage) and lack.facts.is_sum:
             return self._usable_rows
         return [self._world.forest.row_of[lack.provider.uuid]]
 
@@ -321,27 +327,20 @@ def _first(domain: Domain) -> int:
 
 def _waived(given_up: Collection[JointCondition]) -> set[str]:
     """Return the classes whose sum over the slots is missing."""
-    return {joint.resource_class for joint in given_up if joint.resource_class}
+    return {joint.resource_class for joint in given_up if isinstance(joint, AmountTogether)}
 
 
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
-    traits, aggregates = frozenset(lack.traits), frozenset(lack.aggregates)
-    if lack.is_forbidden:
-        remaining = state.aggregates - aggregates
-        return replace(state, traits=state.traits - traits, aggregates=remaining)
-    unwanted = request.root_forbidden.union(
-        *(group.forbidden | group.not_member_of for group in request.groups)
-    )
-    if traits or aggregates:
-        return replace(
-            state,
-            traits=state.traits | (traits - unwanted or traits),
-            aggregates=state.aggregates | (aggregates - unwanted or aggregates),
-        )
-    amounts = lack.amounts
-    if amounts is None or (lack.is_sum and amounts.resource_class not in state.inventories):
+    requirement, facts = lack.requirement, lack.facts
+    if isinstance(requirement, ProviderRequirement) and lack.names:
+        groups = (group.unwanted for group in request.groups)
+        unwanted = forbidden_names(request.of_root).union(*groups)
+        return requirement.granted(state, lack.names, unwanted)
+    if not isinstance(facts, Shortage):
         return state
-    return _with_amount(state, amounts.resource_class, amounts.needed)
+    if facts.is_sum and facts.amounts.resource_class not in state.inventories:
+        return state
+    return _with_amount(state, facts.amounts.resource_class, facts.amounts.needed)
 
 
 def _with_amount(state: ProviderState, name: str, amount: int) -> ProviderState:

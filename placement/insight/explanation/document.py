@@ -1,20 +1,33 @@
 """An explanation as a JSON document.
 
 Field names and codes are stable; later releases may add fields. Rows, unmet requirements and
-remedies have their words, too: the field ``text``. In the words, providers have their names, which
-the requirements do not have.
+remedies have the field ``text`` with their sentence; it names providers that the requirement
+identifies by UUID.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import Any, assert_never
 
-from placement.insight.documents import VERSION
+from placement.core.requirement import Names
+from placement.insight.documents import VERSION, Json
 from placement.insight.explanation import words
-from placement.insight.explanation.model import Explanation, FunnelRow, NearMiss, Remedy, Unmet
-
-Json = dict[str, Any]
-Names = Mapping[str, str]
+from placement.insight.explanation.model import (
+    Both,
+    Change,
+    Drop,
+    Excluded,
+    Explanation,
+    FunnelRow,
+    GroupParameters,
+    Lower,
+    NearMiss,
+    ProviderNames,
+    Remedy,
+    Shortage,
+    Split,
+    Unmet,
+    Unsuffix,
+)
 
 
 def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -> Json:
@@ -23,7 +36,8 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
     ``microversion`` is the microversion of the query. ``at`` is the time of the explanation in
     ISO 8601.
     """
-    names = explanation.names
+    names, asked = explanation.names, explanation.root
+    root: Json = {"root": {**_fields(asked.provider), "fits": asked.fits}} if asked else {}
     return {
         "version": VERSION,
         "query": explanation.query,
@@ -35,25 +49,42 @@ def as_json(explanation: Explanation, *, microversion: str = "", at: str = "") -
         "near_misses": [_near_miss(miss, names) for miss in explanation.near_misses],
         "remedies": [_remedy(remedy, names) for remedy in explanation.remedies],
         "undetermined": list(explanation.undetermined),
-        **({"root": explanation.root} if explanation.root else {}),
+        **root,
     }
 
 
-def _with_names(text: str, names: Names) -> str:
-    for uuid, name in names.items():
-        text = text.replace(uuid, name)
-    return text
+def _fields(value: Any, suffix: str = "") -> Json:
+    """Return the fields of a dataclass that are not None; requirements are spelled."""
+    if isinstance(value, Excluded):
+        requirement = value.requirement
+        spelled = {"code": requirement.code, "requirement": requirement.spelled(suffix)}
+        return {"provider": _fields(value.provider), **spelled}
+    present = ((field.name, getattr(value, field.name)) for field in fields(value))
+    return {name: _plain(each, suffix) for name, each in present if each is not None}
+
+
+def _plain(value: object, suffix: str = "") -> object:
+    if isinstance(value, tuple):
+        return [_plain(each, suffix) for each in value]
+    return _fields(value, suffix) if is_dataclass(value) else value
 
 
 def _row(row: FunnelRow, names: Names) -> Json:
-    document = asdict(row)
-    text, note = words.phrase(document), words.note(document)
-    return {**document, "text": _with_names(text, names), "note": _with_names(note, names)}
+    return {
+        "code": row.requirement.code,
+        "group": row.group,
+        "requirement": row.requirement.spelled(row.group),
+        "lost": row.lost,
+        "left": row.left,
+        "detail": {} if row.facts is None else _fields(row.facts, row.group),
+        "text": words.phrase(row, names),
+        "note": words.note(row, names),
+    }
 
 
 def _near_miss(miss: NearMiss, names: Names) -> Json:
     return {
-        **asdict(miss.root),
+        **_fields(miss.root),
         "unmet": [_unmet(unmet, miss.root.uuid, names) for unmet in miss.unmet],
         "complete": miss.complete,
     }
@@ -61,28 +92,52 @@ def _near_miss(miss: NearMiss, names: Names) -> Json:
 
 def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
     document: Json = {
-        name: value for name, value in asdict(unmet).items() if value or name == "group"
+        "code": unmet.requirement.code,
+        "group": unmet.group,
+        "requirement": unmet.requirement.spelled(unmet.group),
+        "provider": _fields(unmet.provider),
     }
-    document |= document.pop("amounts", {})
-    return {**document, "text": _with_names(words.lack(document, root), names)}
+    facts = unmet.facts
+    if isinstance(facts, ProviderNames):
+        document[unmet.requirement.subject] = list(facts.names)
+    if unmet.shared:
+        document["shared"] = True
+    if isinstance(facts, Shortage):
+        document |= {"tree": _fields(facts.tree)} if facts.tree else {}
+        document |= _fields(facts.amounts)
+    return {**document, "text": words.lack(unmet, root, names)}
 
 
 def _remedy(remedy: Remedy, names: Names) -> Json:
-    change = _change_document(remedy)
+    text = words.change_text(remedy.change, names)
     return {
-        **change,
+        **_change(remedy.change),
         "roots": remedy.roots,
         "query": remedy.query,
-        "text": _with_names(words.change_text(change), names),
+        "text": text,
     }
 
 
-def _change_document(remedy: Remedy) -> Json:
-    if remedy.change == "both":
-        return {"change": "both", "changes": list(map(_change_document, remedy.changes))}
-    alike: Json = {"alike": list(remedy.alike)} if remedy.alike else {}
-    if remedy.change in ("amount", "split"):
-        names = ("change", "group", "resource_class", "to", *(["parts"] if remedy.parts else []))
-        return {**{name: getattr(remedy, name) for name in names}, **alike}
-    document: Json = {"change": remedy.change, "requirement": remedy.requirement, **alike}
-    return document | ({"instead": remedy.instead} if remedy.instead else {})
+def _change(change: Change) -> Json:
+    match change:
+        case Both(first, second):
+            return {"change": "both", "changes": [_change(first), _change(second)]}
+        case Drop(parameters, suffix, instead):
+            dropped = {"change": "drop", "requirement": parameters.spelled(suffix)}
+            others = "&".join(each.spelled() for each in instead)
+            return dropped | _alike(change) | ({"instead": others} if others else {})
+        case Unsuffix(group):
+            parameters = GroupParameters(group)
+            before, after = parameters.spelled(group.suffix), parameters.spelled()
+            return {"change": "unsuffix", "requirement": before, "instead": after}
+        case Lower(group, name, to):
+            lowered = {"change": "amount", "group": group, "resource_class": name, "to": to}
+            return lowered | _alike(change)
+        case Split(group, name, to, parts):
+            divided = {"change": "split", "group": group, "resource_class": name, "to": to}
+            return divided | {"parts": parts} | _alike(change)
+    assert_never(change)
+
+
+def _alike(change: Drop | Lower | Split) -> Json:
+    return {"alike": list(change.alike)} if change.alike else {}

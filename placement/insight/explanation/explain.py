@@ -11,7 +11,6 @@ The solver of the search checks the conditions between groups, for the remaining
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Final
 
@@ -29,12 +28,13 @@ from placement.exception import (
     UnknownClassOrTrait,
     UnknownRoot,
 )
+from placement.insight.documents import Json
 from placement.insight.explanation import unknown_names
-from placement.insight.explanation.document import Json, as_json
+from placement.insight.explanation.document import as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import groups_of
-from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.model import AskedRoot, Explanation
 from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
@@ -43,10 +43,6 @@ from placement.insight.explanation.remedies import Remedies
 NEAR_MISSES = 5
 
 BUDGET_SECONDS: Final = 1.0
-UNDETERMINED: Final = "undetermined"
-"""The reason of an empty response that was not explained within the budget."""
-NO_PROVIDERS: Final = "no_providers"
-"""The reason of an empty response if no roots exist."""
 
 
 def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Explanation:
@@ -71,7 +67,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     root = None
     if row is not None:
         is_left = None if undetermined else bool(funnel.left[row])
-        root = {**asdict(named(snapshot, row)), "fits": is_left}
+        root = AskedRoot(named(snapshot, row), is_left)
     near_misses = NearMisses(snapshot, deadline)
     if not undetermined:
         with _listed("near_misses", undetermined):
@@ -106,7 +102,7 @@ def _root_of(snapshot: Snapshot, uuid: str) -> int:
 
 def _named_providers(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, str]:
     """Return the names of the providers of ``in_tree``, by UUID."""
-    rows = (snapshot.forest.row_of.get(group.in_tree or "") for group in request.groups)
+    rows = (snapshot.forest.row_of.get(uuid) for uuid in request.named_providers)
     providers = (snapshot.entries.state(row).provider for row in rows if row is not None)
     return {provider.uuid: provider.name for provider in providers}
 
@@ -120,24 +116,20 @@ def _listed(need: str, undetermined: list[str]) -> Iterator[None]:
         undetermined.append(need)
 
 
-def document(snapshot: Snapshot, question: Question) -> Json:
-    """Return the explanation of the request on this snapshot, as a JSON document.
+def explained(snapshot: Snapshot, question: Question) -> Explanation:
+    """Return the explanation of the request on this snapshot.
 
     Takes about ``BUDGET_SECONDS`` at most.
     Raises: UnknownRoot; BadRequest with similar names if a trait or resource class is unknown.
     """
     try:
-        explanation = explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
+        return explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
     except UnknownClassOrTrait as error:
-        unknown = unknown_names.document(error, snapshot, question.request)
-        raise BadRequest(f"{unknown['sentence']}.") from None
+        unknown = unknown_names.unknown(error, snapshot, question.request)
+        raise BadRequest(f"{unknown.sentence}.") from None
+
+
+def document(explanation: Explanation, question: Question) -> Json:
+    """Return the JSON document of an explanation that was computed now."""
     at = timestamp(datetime.now(UTC))
     return as_json(explanation, microversion=question.microversion, at=at)
-
-
-def reason(document: Json) -> str:
-    """Return why a request has no candidates: the code of the row that removed the last root."""
-    if document["fits"] is None:
-        return UNDETERMINED
-    rows = document["funnel"]
-    return str(rows[-1]["code"]) if rows else NO_PROVIDERS

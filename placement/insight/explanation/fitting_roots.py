@@ -8,19 +8,19 @@ are solved until one has a solution.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 
-from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import Isolate
 from placement.core.search.anchors import anchors_by_kind, possible_anchors
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domain
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SearchPlan, joint_requirements
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.relaxations import same_subtree_text, spelled
+from placement.insight.explanation.model import AmountTogether, JointCondition, TraitTogether
 
 
 class FittingRoots:
@@ -57,63 +57,30 @@ class FittingRoots:
         return fitting
 
 
-@dataclass(frozen=True, slots=True)
-class JointCondition:
-    """A condition between slots: its code, and the requirement as the query spells it.
-
-    It has the alternative ``traits`` of a list, the class whose sum is limited, or the suffixes of
-    a ``same_subtree``. Several trait lists, or several classes, are one requirement.
-    """
-
-    code: str
-    requirement: str
-    traits: frozenset[str] = frozenset()
-    resource_class: str = ""
-    suffixes: frozenset[str] = frozenset()
-
-
 def joint_conditions(plan: SearchPlan) -> Iterator[JointCondition]:
     """Yield the conditions between the slots, in the order of the funnel."""
     request = plan.request
-    for any_of in dict.fromkeys(plan.any_of):
-        yield JointCondition("trait", _unsuffixed_text(request), traits=any_of)
-    for name in SearchPlan.of(replace(request, isolate=False)).contended:
-        yield JointCondition("combined", _resources_text(request), resource_class=name)
-    if plan.isolated:
-        yield JointCondition("isolate", "group_policy=isolate")
-    for suffixes in dict.fromkeys(request.same_subtree):
-        if len(suffixes) > 1:
-            yield JointCondition("same_subtree", same_subtree_text(suffixes), suffixes=suffixes)
-    if not request.nested:
-        yield JointCondition("one_provider_per_tree", "one provider per tree")
+    for group in request.groups:
+        for requirement in joint_requirements(group):
+            yield TraitTogether(requirement, group)
+    for name in SearchPlan.of(request.without(Isolate())).contended:
+        yield AmountTogether(name, request.groups)
+    for condition in request.of_groups:
+        if plan.isolated or condition != Isolate():
+            yield condition
 
 
 def with_only(plan: SearchPlan, conditions: Collection[JointCondition]) -> SearchPlan:
     """Return the plan with only these of the conditions between its slots."""
-    codes = {condition.code for condition in conditions}
-    subtrees = {condition.suffixes for condition in conditions}
-    trait_lists = {condition.traits for condition in conditions}
-    classes = {condition.resource_class for condition in conditions}
-    request = replace(
-        plan.request,
-        isolate="isolate" in codes,
-        same_subtree=tuple(names for names in plan.request.same_subtree if names in subtrees),
-        nested="one_provider_per_tree" not in codes,
-    )
+    request = plan.request
+    for requirement in request.of_groups:
+        if requirement not in conditions:
+            request = request.without(requirement)
     loose = SearchPlan.of(request)
+    sums = [each for each in conditions if isinstance(each, AmountTogether)]
+    lists = [each for each in conditions if isinstance(each, TraitTogether)]
+    classes = {each.resource_class for each in sums}
+    trait_lists = {frozenset(each.requirement.names) for each in lists}
     contended = {name: loose.contended[name] for name in loose.contended if name in classes}
     any_of = tuple(names for names in loose.any_of if names in trait_lists)
     return replace(loose, any_of=any_of, contended=contended)
-
-
-def _unsuffixed_text(request: CandidateRequest) -> str:
-    """Return the resources and traits of the unsuffixed group as the query spells them."""
-    (group,) = (group for group in request.groups if not group.suffix)
-    shown = RequestGroup(resources=group.resources, required=group.required)
-    return "&".join(spelled(shown))
-
-
-def _resources_text(request: CandidateRequest) -> str:
-    """Return the resources of every group as the query spells them."""
-    shown = [RequestGroup(group.suffix, group.resources) for group in request.groups]
-    return "&".join(text for group in shown for text in spelled(group))

@@ -18,10 +18,10 @@ class and another provider lacks another class, the root is therefore lost in st
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby
-from operator import attrgetter
 
 import numpy as np
 
+from placement.core.requirement import Requirement
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, root_conditions
 from placement.core.search.slots import SearchPlan
@@ -30,7 +30,6 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
 from placement.insight.explanation.fitting_roots import (
     FittingRoots,
-    JointCondition,
     joint_conditions,
     with_only,
 )
@@ -42,8 +41,14 @@ from placement.insight.explanation.groups import (
     meeting,
     reached_roots,
 )
-from placement.insight.explanation.model import CODES, FunnelRow
-from placement.insight.explanation.relaxations import spelled
+from placement.insight.explanation.model import (
+    AmountTogether,
+    Facts,
+    FunnelRow,
+    JointCondition,
+    OneProvider,
+    place,
+)
 
 
 class Funnel:
@@ -73,13 +78,13 @@ class Funnel:
         self._deadline.check()
         for group in groups:
             for condition in group.conditions if not group.suffix else ():
-                if condition.code == "in_tree":
+                if condition.requirement.named_provider is not None:
                     met = reached_roots(self._snapshot, meeting(condition))
                     self._charge_condition(group, condition, met)
         self.named = self.left
         for condition in root_conditions(self._snapshot, plan):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
-            self._charge(condition.code, "", condition.spelled(""), condition.local, facts)
+            self._charge(condition.requirement, "", condition.local, facts)
         first_with: dict[tuple[GroupNeed, ...], Group] = {}
         for group in groups:  # a group that equals an earlier one removes no root
             first_with.setdefault(group.needs, group)
@@ -91,15 +96,14 @@ class Funnel:
 
     def _charge(
         self,
-        code: str,
+        requirement: Requirement,
         group: str,
-        requirement: str,
         met: Mask,
-        detail: Callable[[Mask], funnel_facts.Facts] = lambda _lost: {},
+        facts: Callable[[Mask], Facts | None] = lambda _lost: None,
     ) -> None:
         """Remove the roots that do not meet a requirement.
 
-        ``detail`` returns the facts about the lost roots. It is called only if there are any.
+        ``facts`` returns the facts about the lost roots. It is called only if there are any.
         """
         lost = self.left & ~met
         count = int(np.count_nonzero(lost))
@@ -107,14 +111,14 @@ class Funnel:
             self.left = self.left & met
             left = int(np.count_nonzero(self.left))
             self.lost_at[lost] = len(self.rows)
-            self.rows.append(FunnelRow(code, group, requirement, count, left, detail(lost)))
+            self.rows.append(FunnelRow(requirement, group, count, left, facts(lost)))
 
     # --- 2. the conditions without an amount
 
     def _conditions(self, group: Group) -> None:
         self._survivors |= {need: need.considered for need in group.needs}
         conditions = (*group.conditions, *group.together)
-        for condition in sorted(conditions, key=lambda condition: CODES.index(condition.code)):
+        for condition in sorted(conditions, key=lambda condition: place(condition.requirement)):
             if condition in group.together:
                 met = reaching_any(self._snapshot, group, condition)
             else:
@@ -123,8 +127,7 @@ class Funnel:
 
     def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
         facts = partial(funnel_facts.of_condition, self._snapshot, group, condition)
-        requirement = condition.spelled(group.suffix)
-        self._charge(condition.code, group.suffix, requirement, met, facts)
+        self._charge(condition.requirement, group.suffix, met, facts)
 
     def _narrowed(self, group: Group, condition: Condition) -> Mask:
         """Narrow the providers of the needs of a group by a condition.
@@ -145,14 +148,11 @@ class Funnel:
 
     def _amount(self, group: Group, need: GroupNeed, condition: AmountCondition) -> None:
         survivors = self._survivors[need]
-        for code, mask in (
-            ("no_inventory", condition.present),
-            ("unit", condition.unit),
-            ("capacity", condition.enough),
-        ):
-            facts = partial(funnel_facts.of_amount, self._snapshot, code, condition, survivors)
-            requirement, met = condition.spelled(group.suffix), self._reaching(need, mask)
-            self._charge(code, group.suffix, requirement, met, facts)
+        masks = (condition.present, condition.unit, condition.enough)
+        functions = funnel_facts.OF_AMOUNTS
+        for amount, mask, function in zip(condition.requirements, masks, functions, strict=True):
+            facts = partial(function, self._snapshot, condition, survivors)
+            self._charge(amount, group.suffix, self._reaching(need, mask), facts)
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.
@@ -170,31 +170,30 @@ class Funnel:
             enough = [condition.enough for condition in need.amounts]
             able = reduce(np.logical_and, enough, self._survivors[need])
             met = reached_roots(self._snapshot, able)
-            self._charge("one_provider", group.suffix, "&".join(spelled(group.group)), met)
+            self._charge(OneProvider(group.group), group.suffix, met)
 
     # --- 5. groups together
 
     def _together(self, plan: SearchPlan, fitting_roots: FittingRoots) -> None:
         """Apply the conditions between slots, one requirement after the other."""
         applied: list[JointCondition] = []
-        requirements = groupby(joint_conditions(plan), attrgetter("code", "requirement"))
-        for (code, requirement), conditions in requirements:
+        for _, conditions in groupby(joint_conditions(plan), lambda each: each.spelled()):
             if not self.left.any():
                 return
             applied += conditions
-            self._stage(code, requirement, with_only(plan, applied), fitting_roots)
+            self._stage(applied[-1], with_only(plan, applied), fitting_roots)
 
     def _stage(
-        self, code: str, requirement: str, plan: SearchPlan, fitting_roots: FittingRoots
+        self, requirement: JointCondition, plan: SearchPlan, fitting_roots: FittingRoots
     ) -> None:
         met = fitting_roots.of(plan, self.left)
-        contended = plan.contended if code == "combined" else {}
+        contended = plan.contended if isinstance(requirement, AmountTogether) else {}
         requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
         lost = self.left & ~met
         if lost.any():
             self.lost_together.append((lost, requested))
-        detail = partial(funnel_facts.of_stage, self._snapshot, plan, requested)
-        self._charge("combined" if code == "trait" else code, "", requirement, met, detail)
+        facts = partial(funnel_facts.of_stage, self._snapshot, plan, requested)
+        self._charge(requirement, "", met, facts)
 
 
 def reaching_any(snapshot: Snapshot, group: Group, condition: Condition) -> Mask:

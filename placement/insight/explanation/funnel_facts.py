@@ -4,55 +4,80 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict
-from itertools import chain
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Final
 
 import numpy as np
 
+from placement.core.requirement import InTree, MemberOf, RequiredTrait, RootTrait
 from placement.core.search.anchors import roots_in_aggregates, roots_of
-from placement.core.search.filters import AmountCondition, Condition, having_trait, in_aggregate
+from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Amounts, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
+from placement.insight.explanation.model import (
+    EqualGroups,
+    Excluded,
+    Facts,
+    FreeFacts,
+    InventoryFacts,
+    MemberFacts,
+    OutsideSharer,
+    PartsFacts,
+    RootFacts,
+    SumFacts,
+    TraitFacts,
+    TreeFacts,
+    TreeOfRow,
+    UnitFacts,
+)
 from placement.insight.explanation.near_miss_facts import named, tree_amounts
 
-Facts = dict[str, object]
 
-
-def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
+def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> RootFacts | None:
     """Return how many providers have a required trait, and how many of them are roots."""
-    if condition.code != "root_trait" or condition.value not in condition.names:
-        return {}
-    return {
-        "providers": int(np.count_nonzero(condition.local)),
-        "roots": int(np.count_nonzero(condition.local & snapshot.forest.is_root)),
-    }
+    if not isinstance(condition.requirement, RootTrait):
+        return None
+    return RootFacts(
+        providers=int(np.count_nonzero(condition.local)),
+        roots=int(np.count_nonzero(condition.local & snapshot.forest.is_root)),
+    )
 
 
-def of_condition(snapshot: Snapshot, group: Group, condition: Condition, lost: Mask) -> Facts:
-    """Return the number of providers that satisfy the condition, and who does but does not count.
+def of_condition(
+    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
+) -> Facts | None:
+    """Return the number of providers that meet a requirement, and one that cannot serve the group.
 
     A root may be lost although it is in the aggregate, or reaches a provider with the trait.
     """
-    if condition.code == "in_tree":
-        return {"exists": condition.value in snapshot.forest.row_of}
-    if condition.code == "aggregate":
-        members = in_aggregate(snapshot, condition.names)
-        facts: Facts = {"members": int(np.count_nonzero(members))}
-        return facts | _shared_from_outside(snapshot, group, condition, lost)
-    if condition.code == "trait":
-        having = having_trait(snapshot, condition.names)
-        facts = {"providers": int(np.count_nonzero(having))}
-        return facts | _with_trait_elsewhere(snapshot, group, condition)
-    return {}
+    match condition.requirement:
+        case InTree(uuid):
+            return TreeFacts(uuid in snapshot.forest.row_of)
+        case RequiredTrait() as requirement:
+            having = int(np.count_nonzero(requirement.providers(snapshot)))
+            return _trait_facts(snapshot, group, condition, having)
+        case requirement if requirement.code == MemberOf.code:
+            members = int(np.count_nonzero(requirement.providers(snapshot)))
+            return MemberFacts(
+                members,
+                outside=_shared_from_outside(snapshot, group, condition, lost),
+                also_excluded=_also_excluded(group, requirement.names),
+            )
+    return None
+
+
+def _also_excluded(group: Group, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the aggregates if the group excludes all of them, too."""
+    return names if group.group.unwanted.issuperset(names) else None
 
 
 def _shared_from_outside(
     snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
-) -> Facts:
+) -> OutsideSharer | None:
     """Return a sharing provider outside the aggregate that lost roots in the aggregate need.
 
     No provider that is in the aggregate and can serve these roots has the classes of a need.
@@ -66,14 +91,12 @@ def _shared_from_outside(
             shared = snapshot.entries.state(row).aggregates
             if shared & aggregates:
                 roots = depending & roots_in_aggregates(snapshot, shared)
-                return {
-                    "outside": {
-                        "provider": named(snapshot, row),
-                        "resource_classes": [amount.resource_class for amount in need.amounts],
-                        "roots": int(np.count_nonzero(roots)),
-                    }
-                }
-    return {}
+                return OutsideSharer(
+                    provider=named(snapshot, row),
+                    resource_classes=tuple(amount.resource_class for amount in need.amounts),
+                    roots=int(np.count_nonzero(roots)),
+                )
+    return None
 
 
 def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
@@ -83,43 +106,74 @@ def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
     return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
 
 
-def _with_trait_elsewhere(snapshot: Snapshot, group: Group, condition: Condition) -> Facts:
-    """Return a provider with the trait that fails another condition of its group.
+def _trait_facts(
+    snapshot: Snapshot, group: Group, condition: Condition, having: int
+) -> TraitFacts:
+    """Return a provider with the trait that fails another requirement of its group.
 
     Without a provider that has both the trait and the classes, return the classes.
     """
     able = [(need, meeting(condition) & need.considered) for need in group.needs]
     classes = [amount.resource_class for need in group.needs for amount in need.amounts]
     if not any(providers.any() for _, providers in able):
-        return {"without": classes} if classes else {}
+        return TraitFacts(having, without=tuple(classes) or None)
     for need, providers in able:
         for other in need.conditions:
             failing = np.flatnonzero((providers & ~meeting(other)).any(axis=0)).tolist()
             if failing and not (providers & meeting(other)).any():
-                return {
-                    "excluded": {
-                        "provider": named(snapshot, failing[0]),
-                        "code": other.code,
-                        "requirement": other.spelled(group.suffix),
-                    }
-                }
-    return {}
+                excluded = Excluded(named(snapshot, failing[0]), other.requirement)
+                return TraitFacts(having, excluded=excluded)
+    return TraitFacts(having)
 
 
-def of_amount(
-    snapshot: Snapshot, code: str, condition: AmountCondition, providers: Providers, lost: Mask
-) -> Facts:
-    """Return the limits of units, or the largest free amount and its provider."""
+def of_inventory(
+    _snapshot: Snapshot, condition: AmountCondition, _providers: Providers, _lost: Mask
+) -> InventoryFacts:
+    """Return the number of providers with an inventory of the class."""
+    return InventoryFacts(condition.resource_class, len(condition.column.rows))
+
+
+def of_units(
+    snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
+) -> UnitFacts:
+    """Return the limits of one allocation of the considered providers."""
+    considered = _considered(snapshot, condition.column, providers, lost)
+    facts = UnitFacts(
+        condition.resource_class,
+        condition.amount,
+        tree=_together_in_tree(snapshot, condition, considered, lost),
+    )
+    return _units(facts, condition.column, considered)
+
+
+def of_free(
+    snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
+) -> FreeFacts:
+    """Return the largest free amount and its provider."""
     column = condition.column
-    requested = {"resource_class": condition.resource_class, "needed": condition.amount}
-    if code == "no_inventory":
-        return {"resource_class": condition.resource_class, "providers": len(column.rows)}
     considered = _considered(snapshot, column, providers, lost)
-    together = _together_in_tree(snapshot, condition, considered, lost)
-    if code == "unit":
-        return requested | _units(column, considered) | together
-    unit = condition.unit[column.rows]
-    return requested | _largest_free(snapshot, column, considered, unit) | together
+    facts = FreeFacts(
+        condition.resource_class,
+        condition.amount,
+        tree=_together_in_tree(snapshot, condition, considered, lost),
+    )
+    able = considered & condition.unit[column.rows]
+    if not able.any():
+        return facts
+    at = int(np.argmax(np.where(able, column.allocatable, -2)))
+    return replace(
+        facts,
+        free=max(int(column.allocatable[at]), 0),
+        provider=named(snapshot, int(column.rows[at])),
+    )
+
+
+OF_AMOUNTS: Final[tuple[Callable[[Snapshot, AmountCondition, Providers, Mask], Facts], ...]] = (
+    of_inventory,
+    of_units,
+    of_free,
+)
+"""The facts about each of the requirements of an amount."""
 
 
 def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
@@ -130,36 +184,25 @@ def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: 
     return considered
 
 
-def _units(column: Column, considered: Mask) -> Facts:
-    """Return the widest limits of the considered providers, and whether all limits are equal."""
+def _units(facts: UnitFacts, column: Column, considered: Mask) -> UnitFacts:
+    """Add the widest limits of the considered providers, and whether all limits are equal."""
     if not considered.any():
-        return {}
+        return facts
     numbers = np.unique(column.unit_rule[considered]).tolist()
     unit_rules = [column.unit_rules[number] for number in numbers]
     largest = column.max_unit[considered]
-    return {
-        "min_unit": min(low for low, _ in unit_rules),
-        "max_unit": int(largest.max()),
-        "step_sizes": sorted({step for _, step in unit_rules}),
-        "uniform": len(unit_rules) == 1 and bool((largest == largest[0]).all()),
-    }
-
-
-def _largest_free(snapshot: Snapshot, column: Column, considered: Mask, unit: Mask) -> Facts:
-    """Return the largest free amount among the considered providers."""
-    able = considered & unit
-    if not able.any():
-        return {}
-    at = int(np.argmax(np.where(able, column.allocatable, -2)))
-    return {
-        "free": max(int(column.allocatable[at]), 0),
-        "provider": named(snapshot, int(column.rows[at])),
-    }
+    return replace(
+        facts,
+        min_unit=min(low for low, _ in unit_rules),
+        max_unit=int(largest.max()),
+        step_sizes=tuple(sorted({step for _, step in unit_rules})),
+        uniform=len(unit_rules) == 1 and bool((largest == largest[0]).all()),
+    )
 
 
 def _together_in_tree(
     snapshot: Snapshot, condition: AmountCondition, considered: Mask, lost: Mask
-) -> Facts:
+) -> TreeOfRow | None:
     """Return the lost root with the most free on several providers, if together it is enough."""
     column, trees = condition.column, snapshot.forest.root[condition.column.rows]
     is_free = considered & (column.allocatable > 0) & lost[trees]
@@ -167,27 +210,28 @@ def _together_in_tree(
     root = int(np.argmax(total))
     inside = column.rows[is_free & (trees == root)].tolist()
     tree = tree_amounts(snapshot, inside, condition.resource_class, condition.amount)
-    return {"tree": {**asdict(tree), "provider": named(snapshot, root)}} if tree else {}
+    return TreeOfRow(**asdict(tree), provider=named(snapshot, root)) if tree else None
 
 
 def of_stage(
     snapshot: Snapshot, plan: SearchPlan, requested: Mapping[str, int], lost: Mask
-) -> Facts:
+) -> SumFacts | PartsFacts | None:
     """Return the groups, and for a class the root that comes closest to serving all of them.
 
     The sum that is free, if it is less than the sum that the groups request; else the number of
     groups with the largest amount that fit, if it is less than the number of these groups.
     """
     if not requested:
-        return {}
-    facts = [_most(snapshot, name, amount, lost) for name, amount in requested.items()]
-    insufficient = [fact for fact in facts if fact["free"] < fact["needed"]]  # type: ignore[operator]
+        return None
+    facts = [_most(snapshot, plan, name, amount, lost) for name, amount in requested.items()]
+    for fact in facts:
+        if fact.free < fact.needed:
+            return fact
     uneven = (_most_groups(snapshot, plan, name, lost) for name in requested)
-    closest = next(chain(insufficient, filter(None, uneven)), facts[0])
-    return {**closest, "groups": _groups(plan)}
+    return next(filter(None, uneven), facts[0])
 
 
-def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) -> Facts:
+def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) -> PartsFacts | None:
     """Return how many of the groups with the largest amount of a class fit the best lost root."""
     amounts = [dict(slot.resources).get(name, 0) for slot in plan.slots]
     largest = max(amounts)
@@ -197,38 +241,30 @@ def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) ->
     best = int(np.argmax(np.where(lost, fitting, -1)))
     fits, needed = int(fitting[best]), amounts.count(largest)
     if fits >= needed:
-        return {}
-    total = int(free_in_trees(snapshot, name)[best])
-    return {
-        "resource_class": name,
-        "needed": sum(amounts),
-        "free": total,
-        "provider": named(snapshot, best),
-        "amount": largest,
-        "fitting_groups": fits,
-        "needed_groups": needed,
-    }
+        return None
+    return PartsFacts(
+        resource_class=name,
+        needed=sum(amounts),
+        free=int(free_in_trees(snapshot, name)[best]),
+        provider=named(snapshot, best),
+        amount=largest,
+        fitting_groups=fits,
+        needed_groups=needed,
+        groups=_groups(plan),
+    )
 
 
-def _groups(plan: SearchPlan) -> list[Facts]:
+def _groups(plan: SearchPlan) -> tuple[EqualGroups, ...]:
     """Return the distinct requests of groups with their number, in descending order."""
     counts = Counter(slot.resources for slot in plan.slots if slot.resources)
-    return [
-        {"resources": dict(resources), "groups": number}
-        for resources, number in counts.most_common()
-    ]
+    return tuple(EqualGroups(dict(each), number) for each, number in counts.most_common())
 
 
-def _most(snapshot: Snapshot, name: str, needed: int, lost: Mask) -> Facts:
+def _most(snapshot: Snapshot, plan: SearchPlan, name: str, needed: int, lost: Mask) -> SumFacts:
     """Return the lost root whose tree has the largest free amount of a class."""
     total = free_in_trees(snapshot, name)
     best = int(np.argmax(np.where(lost, total, -1)))
-    return {
-        "resource_class": name,
-        "needed": needed,
-        "free": int(total[best]),
-        "provider": named(snapshot, best),
-    }
+    return SumFacts(name, needed, int(total[best]), named(snapshot, best), _groups(plan))
 
 
 def free_in_trees(snapshot: Snapshot, name: str) -> Amounts:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from placement.core.request import RequestGroup
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import AmountCondition, Condition, having_one, need_conditions
-from placement.core.search.slots import SearchPlan
+from placement.core.search.filters import AmountCondition, Condition, need_conditions
+from placement.core.search.slots import SearchPlan, joint_requirements
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -74,7 +74,8 @@ class GroupNeed:
         """
         number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
         for condition in self.conditions:
-            weight = OUTSIDE_NAMED_TREE if condition.code == "in_tree" else np.float32(1)
+            is_named = condition.requirement.named_provider is not None
+            weight = OUTSIDE_NAMED_TREE if is_named else np.float32(1)
             number += weight * ~meeting(condition)
         for amount in self.amounts:
             number += ~amount.present
@@ -142,9 +143,8 @@ def groups_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Itera
     for group in plan.request.groups:
         deadline.check()
         numbers = [slot.need for slot in plan.slots if slot.suffix == group.suffix]
-        any_of = () if group.suffix else dict.fromkeys(plan.any_of)
         yield Group(
             group,
             tuple(needs[number] for number in numbers),
-            tuple(having_one(snapshot, traits) for traits in any_of),
+            tuple(Condition.of(snapshot, each) for each in joint_requirements(group)),
         )

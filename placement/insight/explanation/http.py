@@ -18,6 +18,7 @@ def explain_candidates(request: Request) -> webob.Response:
     question = query.question(request.query_pairs, request.version)
 
     def write(view: View) -> bytes:
-        return json.dumps(explain.document(view.snapshot, question)).encode("ascii")
+        explanation = explain.explained(view.snapshot, question)
+        return json.dumps(explain.document(explanation, question)).encode("ascii")
 
     return http.from_snapshot(request, write)

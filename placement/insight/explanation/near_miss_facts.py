@@ -5,12 +5,18 @@ from collections.abc import Iterable, Iterator
 from placement.core import capacity
 from placement.core.model import Inventory
 from placement.core.request import RequestGroup
-from placement.core.search.filters import AmountCondition, Condition
+from placement.core.requirement import ProviderRequirement
+from placement.core.search.filters import AmountCondition
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.model import Amounts, ProviderName, TreeAmounts, Unmet
+from placement.insight.explanation.model import (
+    Amounts,
+    ProviderName,
+    ProviderNames,
+    Shortage,
+    TreeAmounts,
+    Unmet,
+)
 
-_AGGREGATES = {"aggregate", "forbidden_aggregate"}
-_TRAITS = {"trait", "forbidden_trait", "root_trait"}
 _NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
 
 
@@ -20,36 +26,26 @@ def named(snapshot: Snapshot, row: int) -> ProviderName:
     return ProviderName(provider.uuid, provider.name)
 
 
-def of_condition(snapshot: Snapshot, condition: Condition, group: RequestGroup, row: int) -> Unmet:
-    """Return a condition without amounts that a provider does not meet.
+def of_requirement(
+    snapshot: Snapshot, requirement: ProviderRequirement, group: RequestGroup, row: int
+) -> Unmet:
+    """Return a requirement without amounts that a provider does not meet.
 
-    If the condition has alternatives, the alternatives that the group forbids are left out.
+    If the requirement has alternatives, the alternatives that the group forbids are left out.
     """
-    names, suffix = condition.names, group.suffix
-    if condition.code == "forbidden_aggregate":
-        aggregates = snapshot.entries.state(row).aggregates
-        names = tuple(name for name in names if name in aggregates)
-    elif condition.code in ("trait", "aggregate"):
-        unwanted = group.forbidden | group.not_member_of
-        names = tuple(name for name in names if name not in unwanted) or names
-    return Unmet(
-        code=condition.code,
-        group=suffix,
-        requirement=condition.spelled(suffix),
-        provider=named(snapshot, row),
-        traits=names if condition.code in _TRAITS else (),
-        aggregates=names if condition.code in _AGGREGATES else (),
-    )
+    names = requirement.lacking(snapshot.entries.state(row), group.unwanted)
+    facts = ProviderNames(names) if names else None
+    return Unmet(requirement, group.suffix, named(snapshot, row), facts)
 
 
 def of_amount(
     snapshot: Snapshot, condition: AmountCondition, suffix: str, row: int
 ) -> Iterator[Unmet]:
     """Yield what a provider lacks for an amount: an inventory, a unit, free capacity."""
-    for code, fails in condition.failing:
+    for requirement, fails in condition.failing:
         if fails[row]:
             amounts = amounts_of(snapshot, [row], condition.resource_class, condition.amount)
-            yield Unmet(code, suffix, condition.spelled(suffix), named(snapshot, row), amounts)
+            yield Unmet(requirement, suffix, named(snapshot, row), Shortage(amounts))
 
 
 def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> Amounts:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.core.requirement import HasInventory
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import root_conditions, sharing_by_aggregate
+from placement.core.search.filters import sharing_by_aggregate
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -105,7 +106,8 @@ class NearMisses:
 
     def _named(self, groups: Sequence[Group]) -> list[int]:
         row_of, root = self._snapshot.forest.row_of, self._snapshot.forest.root
-        rows = {row_of.get(group.group.in_tree or "") for group in groups}
+        conditions = (condition for group in groups for condition in group.conditions)
+        rows = {row_of.get(each.requirement.named_provider or "") for each in conditions}
         return [root.item(row) for row in rows if row is not None]
 
     def _rows(self, at: int, groups: Sequence[Group]) -> list[int]:
@@ -132,11 +134,10 @@ class NearMisses:
         """Return the number of unmet requirements and the largest shortfall of every root."""
         counts = np.zeros(len(self._roots), dtype=np.int32)
         shortfall = np.zeros(len(self._roots), dtype=np.float32)
-        for condition in root_conditions(self._snapshot, plan):
-            if condition.code != "forbidden_aggregate":  # counted with its group
-                fails = ~condition.local[self._roots]
-                counts += fails
-                shortfall[fails] = 1
+        for requirement in plan.request.of_root:  # others are counted with their group
+            fails = ~requirement.providers(self._snapshot)[self._roots]
+            counts += fails
+            shortfall[fails] = 1
         for group in groups:
             for fails in self._failures(group):
                 counts += fails
@@ -172,7 +173,7 @@ class NearMisses:
         closest = [self._of(need) for need in group.needs]
         for condition in group.conditions:
             met = [meeting(condition)[is_shared, row] for is_shared, row, _ in closest]
-            if condition.code == "forbidden_aggregate" and not group.suffix:
+            if condition.requirement.holds_at_root and not group.suffix:
                 met.append(condition.local[self._roots])  # a condition on the root as well
             yield ~reduce(np.logical_and, met)
         for condition in group.together:
@@ -237,8 +238,10 @@ class NearMisses:
 
 def _distance(miss: NearMiss) -> int:
     """Return the number of unmet requirements; one on a class without inventory counts twice."""
-    requirements = {(unmet.group, unmet.requirement) for unmet in miss.unmet}
+    requirements = {(each.group, each.requirement.spelled(each.group)) for each in miss.unmet}
     absent = {
-        (unmet.group, unmet.requirement) for unmet in miss.unmet if unmet.code == "no_inventory"
+        (unmet.group, unmet.requirement)
+        for unmet in miss.unmet
+        if isinstance(unmet.requirement, HasInventory)
     }
     return len(requirements) + len(absent)

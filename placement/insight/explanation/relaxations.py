@@ -8,39 +8,33 @@ group that one provider must serve. Groups that a request cannot tell apart are 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count, islice
 from typing import NamedTuple
 
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.search.filters import any_of_text
+from placement.core.requirement import Amount, GroupsRequirement, Requirement, SameSubtree
+from placement.core.search.slots import joint_requirements
+from placement.insight.explanation.model import Drop, GroupParameters, Parameters, Policy
 
 Suffixes = tuple[str, ...]
 
 
 class Relaxation(NamedTuple):
-    """A requirement, and the request without it.
+    """A requirement or a group that is dropped, and the request without it."""
 
-    ``instead`` is the parameter that replaces the requirement in the query, if any. ``group`` is
-    the suffix of the group with the requirement; ``alike`` are the suffixes of all groups that
-    differ in nothing but the suffix.
-    """
-
-    requirement: str
+    change: Drop
     request: CandidateRequest
-    instead: str = ""
-    group: str = ""
-    alike: Suffixes = ()
 
 
 def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
     """Yield the request without one of its requirements; of interchangeable groups, the first."""
     suffixes = interchangeable(request)
     for relaxation in every_relaxation(request):
-        alike = suffixes.get(relaxation.group, ())
-        if relaxation.group not in alike[1:]:
-            yield relaxation._replace(alike=alike)
+        alike = suffixes.get(relaxation.change.group, ())
+        if relaxation.change.group not in alike[1:]:
+            yield relaxation._replace(change=replace(relaxation.change, alike=alike))
 
 
 def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -49,79 +43,76 @@ def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
     The only requirement of a group cannot be dropped: the API has no empty groups. A whole group
     can be dropped if other groups with resources remain and no ``same_subtree`` names the group.
     """
-    for name in sorted(request.root_required):
-        looser = replace(request, root_required=request.root_required - {name})
-        yield Relaxation(f"root_required={name}", looser)
-    for name in sorted(request.root_forbidden):
-        looser = replace(request, root_forbidden=request.root_forbidden - {name})
-        yield Relaxation(f"root_required=!{name}", looser)
+    for requirement in request.of_root:
+        yield Relaxation(Drop(requirement), request.without(requirement))
     for group in request.groups:
-        for requirement, relaxed in _group_without_one(group):
-            if any(spelled(relaxed)):
-                yield Relaxation(requirement, with_group(request, relaxed), group=group.suffix)
+        for dropped, relaxed in _group_without_one(group):
+            if relaxed.resources or relaxed.requirements:
+                yield Relaxation(Drop(dropped, group.suffix), request.with_group(relaxed))
     yield from _without_a_group(request)
-    if request.isolate:
-        looser = replace(request, isolate=False)
-        yield Relaxation("group_policy=isolate", looser, _group_policy(looser))
-    for suffixes in dict.fromkeys(request.same_subtree):
-        if len(suffixes) > 1:
-            yield _without_subtree(request, suffixes)
+    for condition in request.of_groups:
+        if condition.parameter:
+            yield _without_condition(request, condition)
 
 
-def _without_subtree(request: CandidateRequest, suffixes: frozenset[str]) -> Relaxation:
-    """Return the request without a ``same_subtree``.
+def _without_condition(request: CandidateRequest, condition: GroupsRequirement) -> Relaxation:
+    """Return the request without a requirement on several groups, and what the API then requires.
 
     A ``same_subtree`` has to name every group without resources. A ``same_subtree`` of a single
     group is no condition.
     """
-    subtrees = tuple(subtree for subtree in request.same_subtree if subtree != suffixes)
-    alone = tuple(
-        frozenset({group.suffix})
-        for group in request.groups
-        if not group.resources and group.suffix not in frozenset().union(*subtrees)
-    )
-    looser = replace(request, same_subtree=(*subtrees, *alone))
-    return Relaxation(same_subtree_text(suffixes), looser, "&".join(map(same_subtree_text, alone)))
+    looser = _naming_all(request.without(condition))
+    before = set(_parameters_of_groups(request))
+    instead = (each for each in _parameters_of_groups(looser) if each not in before)
+    return Relaxation(Drop(condition, instead=tuple(instead)), looser)
+
+
+def _naming_all(request: CandidateRequest) -> CandidateRequest:
+    """Return the request in which a ``same_subtree`` names every group without resources."""
+    named = frozenset[str]().union(*request.same_subtree)
+    bare = (group.suffix for group in request.groups if not group.resources)
+    alone = (SameSubtree(frozenset({suffix})) for suffix in bare if suffix not in named)
+    return replace(request, requirements=(*request.requirements, *alone))
 
 
 def query_of(request: CandidateRequest) -> str:
     """Return a request as a query that is valid at every microversion that can express it."""
     parameters = [parameter for group in request.groups for parameter in _parameters(group)]
-    root = [
-        *sorted(request.root_required),
-        *(f"!{name}" for name in sorted(request.root_forbidden)),
-    ]
-    if root:
-        parameters.append(f"root_required={','.join(root)}")
-    parameters += [_group_policy(request), *map(same_subtree_text, request.same_subtree)]
+    parameters += _joined(request.of_root, "")
+    parameters += [each.spelled() for each in _parameters_of_groups(request)]
     if request.limit is not None:
         parameters.append(f"limit={request.limit}")
-    return "&".join(filter(None, parameters))
+    return "&".join(parameters)
 
 
 def _parameters(group: RequestGroup) -> Iterator[str]:
-    """Yield the parameters of a group.
+    """Yield the parameters of a group."""
+    yield from RequestGroup(group.suffix, group.resources).spelled()
+    yield from _joined(group.requirements, group.suffix)
+
+
+def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[str]:
+    """Yield the parameters of requirements.
 
     All single traits are in one parameter: below 1.39, ``required`` cannot be repeated.
     """
-    traits = [name for any_of in group.required if len(any_of) == 1 for name in any_of]
-    traits += [f"!{name}" for name in sorted(group.forbidden)]
-    alternatives = tuple(any_of for any_of in group.required if len(any_of) > 1)
-    yield from spelled(replace(group, required=alternatives, forbidden=frozenset()))
-    if traits:
-        yield f"required{group.suffix}={','.join(dict.fromkeys(traits))}"
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for requirement in requirements:
+        if requirement.shares_parameter:
+            values[requirement.parameter].append(requirement.value())
+        else:
+            yield requirement.spelled(suffix)
+    for parameter, shared in values.items():
+        yield f"{parameter}{suffix}={','.join(shared)}"
 
 
-def _group_policy(request: CandidateRequest) -> str:
-    """Return the parameter ``group_policy``, which several groups with a suffix require."""
-    if sum(bool(group.suffix) for group in request.groups) < 2:
-        return ""
-    return f"group_policy={'isolate' if request.isolate else 'none'}"
-
-
-def same_subtree_text(suffixes: frozenset[str]) -> str:
-    """Return a same_subtree as the query spells it."""
-    return f"same_subtree={','.join(sorted(suffixes))}"
+def _parameters_of_groups(request: CandidateRequest) -> Iterator[Parameters]:
+    """Yield ``group_policy``, which several groups with a suffix require, and the others."""
+    if sum(bool(group.suffix) for group in request.groups) > 1:
+        yield Policy(request.isolate)
+    for requirement in request.requirements:
+        if isinstance(requirement, GroupsRequirement) and requirement.has_own_parameter:
+            yield requirement
 
 
 def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -131,48 +122,15 @@ def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
         is_needed = group.suffix in related or not any(other.resources for other in groups)
         if not is_needed:
             relaxed = replace(request, groups=groups)
-            yield Relaxation("&".join(spelled(group)), relaxed, group=group.suffix)
+            yield Relaxation(Drop(GroupParameters(group), group.suffix), relaxed)
 
 
-def spelled(group: RequestGroup) -> Iterator[str]:
-    """Yield the parameters of a group as the query spells them."""
-    if group.resources:
-        amounts = ",".join(f"{name}:{amount}" for name, amount in group.resources.items())
-        yield f"resources{group.suffix}={amounts}"
-    for requirement, _ in _requirements(group):
-        yield requirement
-
-
-def _requirements(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]]:
-    """Yield the parameters without amounts, each with the group without this requirement."""
-    suffix = group.suffix
-    if group.not_member_of:
-        looser = replace(group, not_member_of=frozenset())
-        yield f"member_of{suffix}=!{any_of_text(group.not_member_of)}", looser
-    for any_of in dict.fromkeys(group.member_of):
-        lists = tuple(other for other in group.member_of if other != any_of)
-        yield f"member_of{suffix}={any_of_text(any_of)}", replace(group, member_of=lists)
-    if group.in_tree is not None:
-        yield f"in_tree{suffix}={group.in_tree}", replace(group, in_tree=None)
-    for any_of in dict.fromkeys(group.required):
-        lists = tuple(other for other in group.required if other != any_of)
-        yield f"required{suffix}={any_of_text(any_of)}", replace(group, required=lists)
-    for name in sorted(group.forbidden):
-        fewer = replace(group, forbidden=group.forbidden - {name})
-        yield f"required{suffix}=!{name}", fewer
-
-
-def with_group(request: CandidateRequest, changed: RequestGroup) -> CandidateRequest:
-    """Return the request with the changed group in place of the group with the same suffix."""
-    groups = [changed if group.suffix == changed.suffix else group for group in request.groups]
-    return replace(request, groups=tuple(groups))
-
-
-def _group_without_one(group: RequestGroup) -> Iterator[tuple[str, RequestGroup]]:
+def _group_without_one(group: RequestGroup) -> Iterator[tuple[Requirement, RequestGroup]]:
     for name, amount in group.resources.items() if len(group.resources) > 1 else ():
         resources = {other: n for other, n in group.resources.items() if other != name}
-        yield f"resources{group.suffix}={name}:{amount}", replace(group, resources=resources)
-    yield from _requirements(group)
+        yield Amount(name, amount), replace(group, resources=resources)
+    for requirement in group.requirements:
+        yield requirement, group.without(requirement)
 
 
 def with_amount(
@@ -180,7 +138,7 @@ def with_amount(
 ) -> CandidateRequest:
     """Return the request with this amount of a class in the group with this suffix."""
     (group,) = (group for group in request.groups if group.suffix == suffix)
-    return with_group(request, replace(group, resources={**group.resources, name: amount}))
+    return request.with_group(replace(group, resources={**group.resources, name: amount}))
 
 
 # --- other groups
@@ -195,10 +153,7 @@ def interchangeable(request: CandidateRequest) -> Mapping[str, Suffixes]:
     for group in request.groups:
         if group.suffix:
             subtrees = (group.suffix in suffixes for suffixes in request.same_subtree)
-            key = (
-                *(frozenset(group.resources.items()), group.required, group.forbidden),
-                *(group.member_of, group.not_member_of, group.in_tree, *subtrees),
-            )
+            key = (frozenset(group.resources.items()), group.requirements, *subtrees)
             alike[key].append(group.suffix)
     return {
         suffix: tuple(suffixes)
@@ -230,8 +185,10 @@ def split(
     amounts = [amount + (part < rest) for part in range(number)]
     conditions = group
     if not group.suffix:
-        required = group.required if len(group.resources) == 1 else ()
-        conditions = replace(group, member_of=(), required=required)
+        of_group = joint_requirements(group)
+        kept = (each for each in group.requirements if not each.spans_tree)
+        requirements = tuple(each for each in kept if each not in of_group)
+        conditions = replace(group, requirements=requirements)
     used = {other.suffix for other in request.groups}
     suffixes = (text for text in map(str, count(1)) if text not in used)
     others = tuple(
@@ -239,12 +196,14 @@ def split(
         for suffix, part in zip(islice(suffixes, number - 1), amounts[1:], strict=True)
     )
     first = replace(group, resources={**group.resources, name: amounts[0]})
-    changed = with_group(request, first)
+    changed = request.with_group(first)
     return replace(changed, groups=(*changed.groups, *others))
 
 
-def without_suffix(request: CandidateRequest) -> Iterator[Relaxation]:
-    """Yield the request with a suffixed group of several classes as the unsuffixed group.
+def without_suffix(
+    request: CandidateRequest,
+) -> Iterator[tuple[RequestGroup, CandidateRequest]]:
+    """Yield suffixed groups of several classes, and the request with the group unsuffixed.
 
     A request that has an unsuffixed group, or names the suffix in a ``same_subtree``, is left out.
     """
@@ -252,11 +211,5 @@ def without_suffix(request: CandidateRequest) -> Iterator[Relaxation]:
     if all(group.suffix for group in request.groups):
         for group in request.groups:
             if len(group.resources) > 1 and group.suffix not in named:
-                unsuffixed = replace(group, suffix="")
                 others = [other for other in request.groups if other is not group]
-                yield Relaxation(
-                    requirement="&".join(spelled(group)),
-                    request=replace(request, groups=(unsuffixed, *others)),
-                    instead="&".join(spelled(unsuffixed)),
-                    group=group.suffix,
-                )
+                yield group, replace(request, groups=(replace(group, suffix=""), *others))

@@ -8,20 +8,30 @@ tried in the first of them.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from itertools import chain
+from typing import Generic, TypeVar, assert_never
 
 import numpy as np
 
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import Amount
 from placement.core.search.anchors import roots_of
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel_facts import free_in_trees
-from placement.insight.explanation.model import Remedy
+from placement.insight.explanation.model import (
+    Both,
+    Change,
+    Drop,
+    GroupParameters,
+    Lower,
+    Remedy,
+    Split,
+    Unsuffix,
+)
 from placement.insight.explanation.relaxations import (
-    Relaxation,
     Suffixes,
     distinct_groups,
     query_of,
@@ -33,6 +43,21 @@ from placement.insight.explanation.relaxations import (
 
 MOST_PAIRS = 10
 MOST_PARTS = 8
+
+OneChange = TypeVar("OneChange", Drop, Lower)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial(Generic[OneChange]):
+    """A single change that helps: alone, or after another change."""
+
+    change: OneChange
+    roots: int
+    query: str
+
+    def remedy(self) -> Remedy:
+        """Return the remedy of this change alone."""
+        return Remedy(self.change, self.roots, self.query)
 
 
 class Remedies:
@@ -49,7 +74,9 @@ class Remedies:
     @property
     def ordered(self) -> tuple[Remedy, ...]:
         """The remedies so far: the least changes first, then by the number of roots that fit."""
-        return tuple(sorted(self._remedies, key=lambda remedy: (_size(remedy), -remedy.roots)))
+        return tuple(
+            sorted(self._remedies, key=lambda remedy: (_size(remedy.change), -remedy.roots))
+        )
 
     def run(self, fits: int) -> None:
         """Find remedies; ``fits`` is the number of roots that fit the unchanged request.
@@ -58,29 +85,29 @@ class Remedies:
         """
         if not fits and self._request.nested:
             self._remedies += self._regrouped()
-        self._remedies += self._dropped(self._request, fits)
+        self._remedies += map(Trial.remedy, self._dropped(self._request, fits))
         if not fits:
-            self._remedies += self._lowered(self._request)
+            self._remedies += map(Trial.remedy, self._lowered(self._request))
             if not self._remedies:
                 self._pairs()
 
     def _roots(self, request: CandidateRequest) -> int:
         return int(np.count_nonzero(self._fitting_roots.of(SearchPlan.of(request))))
 
-    def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Remedy]:
+    def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Trial[Drop]]:
         """Yield the request without one requirement, if more roots fit."""
         for relaxation in without_one(request):
             roots = self._roots(relaxation.request)
             if roots > fits:
-                yield _drop(relaxation, roots)
+                yield Trial(relaxation.change, roots, query_of(relaxation.request))
 
     # --- the same amounts in other groups
 
     def _regrouped(self) -> Iterator[Remedy]:
         """Yield requests for the same amounts in more groups, or in the unsuffixed group."""
-        for relaxation in without_suffix(self._request):
-            if roots := self._roots(relaxation.request):
-                yield replace(_drop(relaxation, roots), change="unsuffix")
+        for group, request in without_suffix(self._request):
+            if roots := self._roots(request):
+                yield Remedy(Unsuffix(group), roots, query_of(request))
         for group, alike in distinct_groups(self._request):
             for name in group.resources:
                 yield from self._split(group, name, alike)
@@ -93,16 +120,8 @@ class Remedies:
         for parts in range(2, min(amount, MOST_PARTS) + 1):
             changed = split(self._request, group, name, parts)
             if roots := self._roots(changed):
-                yield Remedy(
-                    change="split",
-                    roots=roots,
-                    query=query_of(changed),
-                    group=group.suffix,
-                    resource_class=name,
-                    to=-(-amount // parts),
-                    parts=parts,
-                    alike=alike,
-                )
+                change = Split(group.suffix, name, -(-amount // parts), parts, alike)
+                yield Remedy(change, roots, query_of(changed))
                 return
 
     def _has_together(self, name: str, amount: int) -> bool:
@@ -115,7 +134,7 @@ class Remedies:
 
     # --- amounts
 
-    def _lowered(self, request: CandidateRequest) -> Iterator[Remedy]:
+    def _lowered(self, request: CandidateRequest) -> Iterator[Trial[Lower]]:
         """Yield the request with one amount lowered as little as possible for a root to fit."""
         for group, alike in distinct_groups(request):
             for name in group.resources:
@@ -123,18 +142,11 @@ class Remedies:
 
     def _lowered_amount(
         self, request: CandidateRequest, group: RequestGroup, name: str, alike: Suffixes
-    ) -> Iterator[Remedy]:
+    ) -> Iterator[Trial[Lower]]:
         if amount := self._largest(request, group, name):
             lowered = with_amount(request, group.suffix, name, amount)
-            yield Remedy(
-                change="amount",
-                roots=self._roots(lowered),
-                query=query_of(lowered),
-                group=group.suffix,
-                resource_class=name,
-                to=amount,
-                alike=alike,
-            )
+            change = Lower(group.suffix, name, amount, alike)
+            yield Trial(change, self._roots(lowered), query_of(lowered))
 
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
         """Return the largest amount below the requested amount for which a root fits, else 0.
@@ -160,33 +172,38 @@ class Remedies:
     def _pairs(self) -> None:
         """Find changes of two requirements that help together."""
         tried_pairs: set[frozenset[object]] = set()
-        for pair in chain(self._with_a_drop(), self._of_amounts()):
-            key = frozenset(map(_name, pair.changes))
+        for pair, trial in chain(self._with_a_drop(), self._of_amounts()):
+            key = frozenset({_key(pair.first), _key(pair.second)})
             if key not in tried_pairs:
                 tried_pairs.add(key)
-                self._remedies.append(pair)
+                self._remedies.append(Remedy(pair, trial.roots, trial.query))
             if len(self._remedies) == MOST_PAIRS:
                 return
 
-    def _with_a_drop(self) -> Iterator[Remedy]:
+    def _with_a_drop(self) -> Iterator[tuple[Both, Trial[Drop] | Trial[Lower]]]:
         for relaxation in without_one(self._request):
             request = relaxation.request
-            for second in chain(self._dropped(request), self._lowered(request)):
-                yield _both(_drop(relaxation), second, second)
+            for dropped in self._dropped(request):
+                yield Both(relaxation.change, dropped.change), dropped
+            for lowered in self._lowered(request):
+                yield Both(relaxation.change, lowered.change), lowered
 
-    def _of_amounts(self) -> Iterator[Remedy]:
+    def _of_amounts(self) -> Iterator[tuple[Both, Trial[Lower]]]:
         """Yield pairs of lowered amounts.
 
         The second amount is the largest amount that fits with the smallest first amount; the first
         amount is the largest amount that fits with the second amount.
         """
         for group, alike, name, least in self._least_amounts():
-            for second in self._lowered(with_amount(self._request, group.suffix, name, least)):
-                suffix, other = second.group, second.resource_class
-                if (suffix, other) != (group.suffix, name):
-                    request = with_amount(self._request, suffix, other, second.to)
+            smallest = with_amount(self._request, group.suffix, name, least)
+            for second in self._lowered(smallest):
+                lower = second.change
+                if (lower.group, lower.resource_class) != (group.suffix, name):
+                    request = with_amount(
+                        self._request, lower.group, lower.resource_class, lower.to
+                    )
                     for first in self._lowered_amount(request, group, name, alike):
-                        yield _both(first, second, first)
+                        yield Both(first.change, lower), first
 
     def _least_amounts(self) -> Iterator[tuple[RequestGroup, Suffixes, str, int]]:
         """Yield the smallest valid amounts of the units that are below the requested amounts."""
@@ -198,29 +215,25 @@ class Remedies:
                         yield group, alike, name, least
 
 
-def _drop(relaxation: Relaxation, roots: int = 0) -> Remedy:
-    return Remedy(
-        change="drop",
-        roots=roots,
-        query=query_of(relaxation.request),
-        requirement=relaxation.requirement,
-        instead=relaxation.instead,
-        alike=relaxation.alike,
-    )
-
-
-def _size(remedy: Remedy) -> int:
+def _size(change: Change) -> int:
     """Return how much a remedy changes: other groups, a condition or an amount, or a resource."""
-    if remedy.change in ("split", "unsuffix"):
-        return 0
-    return 2 if remedy.requirement.startswith("resources") else 1
+    match change:
+        case Split() | Unsuffix():
+            return 0
+        case Drop(Amount()):
+            return 2
+        case Drop(GroupParameters(group)):
+            return 2 if group.resources else 1
+        case Drop() | Lower() | Both():
+            return 1
+    assert_never(change)
 
 
-def _both(first: Remedy, second: Remedy, together: Remedy) -> Remedy:
-    """Return two changes; ``together`` has the query with both, and its roots."""
-    changes = tuple(replace(change, roots=0, query="") for change in (first, second))
-    return Remedy("both", together.roots, together.query, changes=changes)
-
-
-def _name(remedy: Remedy) -> object:
-    return remedy.requirement or (remedy.group, remedy.resource_class)
+def _key(change: Drop | Lower) -> object:
+    """Return what a change is about, for comparisons."""
+    match change:
+        case Drop(parameters, group):
+            return parameters.spelled(group)
+        case Lower(group, name):
+            return group, name
+    assert_never(change)

@@ -1,197 +1,246 @@
-"""The words for a row of a funnel, an unmet requirement and a remedy, from their documents."""
+"""The words for a row of a funnel, an unmet requirement and a remedy.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+A requirement has its sentence (``core.requirement``); this module adds the facts.
+"""
 
-Document = Mapping[str, Any]
+from collections.abc import Collection
+from typing import assert_never
 
-_NONE_EXISTS = {
-    "members": "the aggregate has no providers",
-    "exists": "no such provider",
-    "providers": "no provider has it",
-}
-"""The sentence about a fact of a row of the funnel that is 0, or false."""
+from placement.core.requirement import HasInventory, InUnits, IsFree, Names
+from placement.insight.explanation.model import (
+    Amounts,
+    Both,
+    Change,
+    Drop,
+    EqualGroups,
+    FreeFacts,
+    FunnelRow,
+    GroupParameters,
+    InventoryFacts,
+    Lower,
+    MemberFacts,
+    OneProvider,
+    PartsFacts,
+    RootFacts,
+    Shortage,
+    Split,
+    SumFacts,
+    TraitFacts,
+    TreeAmounts,
+    TreeFacts,
+    TreeOfRow,
+    UnitFacts,
+    Unmet,
+    Unsuffix,
+)
 
 
-def phrase(row: Document) -> str:
-    """Return the reason of a row of the funnel, or of an unmet requirement, in words."""
-    facts = {**row, **row.get("detail", {})}
-    return _PHRASES[row["code"]](facts) + _in_group(row)
+def phrase(row: FunnelRow, names: Names) -> str:
+    """Return the reason of a row of the funnel in words."""
+    match row.facts:
+        case UnitFacts(name, needed, low, high, steps):
+            text = _outside(f"{name}:{needed}", needed, low, high, steps or ())
+        case SumFacts(groups=groups) | PartsFacts(groups=groups):
+            text = _combined(groups)
+        case _:
+            text = row.requirement.unmet(names)
+    is_whole = isinstance(row.requirement, OneProvider)
+    return text + ("" if is_whole else _in_group(row.group))
 
 
-def _in_group(row: Document) -> str:
-    group = row["group"]
-    return f" in group {group}" if group and row["code"] != "one_provider" else ""
+def _in_group(suffix: str) -> str:
+    return f" in group {suffix}" if suffix else ""
 
 
-def _value(row: Document) -> str:
-    value: str = row["requirement"].partition("=")[2]
-    return value.removeprefix("!").removeprefix("in:")
-
-
-def _unit(facts: Document) -> str:
+def _outside(
+    amount: str, needed: int, low: int | None, high: int | None, steps: Collection[int]
+) -> str:
     """Return the limit that the amount exceeds: of one provider, or the widest limit of several.
 
     The widest limits are missing if no provider is considered.
     """
-    needed, amount = facts["needed"], f"{facts['resource_class']}:{facts['needed']}"
-    if needed > facts.get("max_unit", needed):
-        return f"{amount} above max_unit {facts['max_unit']}"
-    if needed < facts.get("min_unit", needed):
-        return f"{amount} below min_unit {facts['min_unit']}"
-    sizes = facts.get("step_sizes", [facts.get("step_size")])
-    if all(size and needed % size for size in sizes):
-        return f"{amount} not a multiple of step_size {' or '.join(map(str, sizes))}"
+    if high is not None and needed > high:
+        return f"{amount} above max_unit {high}"
+    if low is not None and needed < low:
+        return f"{amount} below min_unit {low}"
+    if steps and all(size and needed % size for size in steps):
+        return f"{amount} not a multiple of step_size {' or '.join(map(str, steps))}"
     return f"{amount} outside min_unit, max_unit and step_size"
 
 
-def _combined(facts: Document) -> str:
-    groups = facts.get("groups", [])
-    if not groups:
-        return f"not together: {facts['requirement']}"
-    wanted = [
-        " + ".join(
-            name if amount == 1 else f"{amount} {name}"
-            for name, amount in group["resources"].items()
-        )
-        for group in groups
-    ]
-    counts = [f"{group['groups']} x " if group["groups"] > 1 else "" for group in groups]
-    return " + ".join(map("".join, zip(counts, wanted, strict=True))) + " together"
+def _combined(groups: Collection[EqualGroups]) -> str:
+    return " + ".join(map(_equal_groups, groups)) + " together"
 
 
-_PHRASES: Mapping[str, Callable[[Document], str]] = {
-    "root_trait": lambda facts: (
-        f"root has {'' if '=!' in facts['requirement'] else 'no '}trait {_value(facts)}"
-    ),
-    "forbidden_aggregate": lambda facts: f"in aggregate {_value(facts)}",
-    "aggregate": lambda facts: f"not in aggregate {_value(facts)}",
-    "in_tree": lambda facts: f"not in the tree of {_value(facts)}",
-    "trait": lambda facts: f"no trait {_value(facts)}",
-    "forbidden_trait": lambda facts: f"trait {_value(facts)}",
-    "no_inventory": lambda facts: f"no inventory of {facts['resource_class']}",
-    "unit": _unit,
-    "capacity": lambda facts: f"fewer than {facts['needed']} {facts['resource_class']} free",
-    "one_provider": lambda facts: f"no single provider for {facts['requirement']}",
-    "combined": _combined,
-    "isolate": lambda _facts: "too few providers for group_policy=isolate",
-    "same_subtree": lambda facts: f"not in one subtree: {_value(facts)}",
-    "one_provider_per_tree": lambda _facts: "several providers of one tree (needs 1.29)",
-}
+def _equal_groups(equal: EqualGroups) -> str:
+    amounts = " + ".join(
+        name if amount == 1 else f"{amount} {name}" for name, amount in equal.resources.items()
+    )
+    return f"{equal.groups} x {amounts}" if equal.groups > 1 else amounts
 
 
-def note(row: Document) -> str:
+def note(row: FunnelRow, names: Names) -> str:  # noqa: C901, PLR0911 - a case for each kind
     """Return the facts about existing providers in a row of the funnel, if any."""
-    detail = row["detail"]
-    for fact, sentence in _NONE_EXISTS.items():
-        if detail.get(fact) == 0:
-            return sentence
-    if row["code"] in _ELSEWHERE:
-        return _elsewhere(row)
-    facts = [_best(detail)]
-    if tree := detail.get("tree"):
-        groups = -(-detail["needed"] // tree["largest"])
-        together = f"{tree['provider']['name']} has {_together(detail)}"
-        facts.append(f"{together}: request them in {groups} groups")
-    return "; ".join(filter(None, facts))
+    match row.facts:
+        case None:
+            return ""
+        case TreeFacts(exists):
+            return "" if exists else "no such provider"
+        case InventoryFacts(providers=number):
+            return "" if number else "no provider has it"
+        case RootFacts() as facts:
+            return _of_root(facts)
+        case MemberFacts() as facts:
+            return _of_members(facts)
+        case TraitFacts() as facts:
+            return _of_trait(facts, names)
+        case UnitFacts(tree=tree) as units:
+            return _in_groups(units.resource_class, units.needed, tree)
+        case FreeFacts(name, needed, free, provider, tree):
+            best = _best(provider.name, needed, free) if provider and free is not None else ""
+            return "; ".join(filter(None, [best, _in_groups(name, needed, tree)]))
+        case SumFacts(_, needed, free, provider):
+            return _best(provider.name, needed, free)
+        case PartsFacts(provider=provider, fitting_groups=fitting) as parts:
+            wanted = f"{parts.needed_groups} x {parts.amount} {parts.resource_class}"
+            return f"best: {provider.name} fits {fitting} of {wanted}" if fitting else "none fits"
+    assert_never(row.facts)
 
 
-def _best(detail: Document) -> str:
-    """Return the root or provider that comes closest, compared with what it would have to have."""
-    if detail.get("fitting_groups", detail.get("free")) == 0:
-        return "none fits" if "fitting_groups" in detail else "none has any free"
-    if "fitting_groups" in detail:
-        wanted = f"{detail['needed_groups']} x {detail['amount']} {detail['resource_class']}"
-        return f"best: {detail['provider']['name']} fits {detail['fitting_groups']} of {wanted}"
-    if "free" in detail and detail["free"] < detail["needed"]:
-        return f"best: {detail['provider']['name']} has {detail['free']} free"
-    return ""
+def _best(provider: str, needed: int, free: int) -> str:
+    """Return the root or provider that comes closest, and its free amount."""
+    if not free:
+        return "none has any free"
+    return f"best: {provider} has {free} free" if free < needed else ""
 
 
-def _together(amounts: Document) -> str:
+def _in_groups(name: str, needed: int, tree: TreeOfRow | None) -> str:
+    """Return the number of groups in which the providers of a tree have the amount."""
+    if tree is None:
+        return ""
+    groups = -(-needed // tree.largest)
+    together = _together(tree, name, needed)
+    return f"{tree.provider.name} has {together}: request them in {groups} groups"
+
+
+def _together(tree: TreeAmounts, name: str, needed: int) -> str:
     """Return what several providers of one tree have together, and none has alone."""
-    tree = amounts["tree"]
+    return f"{tree.free} {name} free on {tree.providers} providers, none has {needed}"
+
+
+def _of_root(facts: RootFacts) -> str:
+    if not facts.providers:
+        return "no provider has it"
+    if facts.roots:
+        return ""
+    is_root = "which is no root" if facts.providers == 1 else "none is a root"
+    return f"{_having(facts.providers)}, {is_root}"
+
+
+def _having(providers: int) -> str:
+    return "1 provider has it" if providers == 1 else f"{providers:,} providers have it"
+
+
+def _of_members(facts: MemberFacts) -> str:
+    if facts.also_excluded:
+        return f"the request both requires and excludes {', '.join(facts.also_excluded)}"
+    if not facts.members:
+        return "the aggregate has no providers"
+    if (outside := facts.outside) is None:
+        return ""
+    classes = ", ".join(outside.resource_classes)
+    others = f"{outside.roots:,} that are"
+    return f"{outside.provider.name}, which shares {classes} with {others}, is not"
+
+
+def _of_trait(facts: TraitFacts, names: Names) -> str:
+    """Return which providers have the trait, and why they cannot serve the group."""
+    if not facts.providers:
+        return "no provider has it"
+    if excluded := facts.excluded:
+        reason = excluded.requirement.unmet(names)
+        return f"{excluded.provider.name} has it, excluded: {reason}"
+    if facts.without is None:
+        return ""
+    classes = " or ".join(facts.without)
     return (
-        f"{tree['free']} {amounts['resource_class']} free on {tree['providers']} providers, "
-        f"none has {amounts['needed']}"
+        f"{_having(facts.providers)}, {'not' if facts.providers == 1 else 'none'} with {classes}"
     )
 
 
-_ELSEWHERE = ("aggregate", "trait", "root_trait")
-
-
-def _elsewhere(row: Document) -> str:
-    """Return which providers have the trait, or are in the aggregate, and do not count."""
-    detail = row["detail"]
-    if outside := detail.get("outside"):
-        classes, name = ", ".join(outside["resource_classes"]), outside["provider"]["name"]
-        return f"{name}, which shares {classes} with {outside['roots']:,} that are, is not"
-    if excluded := detail.get("excluded"):
-        return (
-            f"{excluded['provider']['name']} has it, excluded: {phrase({**excluded, 'group': ''})}"
-        )
-    is_one = detail.get("providers") == 1
-    having = "1 provider has it" if is_one else f"{detail.get('providers', 0):,} providers have it"
-    if "without" in detail:
-        classes = " or ".join(detail["without"])
-        return f"{having}, {'not' if is_one else 'none'} with {classes}"
-    if detail.get("roots") == 0:
-        return f"{having}, {'which is no root' if is_one else 'none is a root'}"
-    return ""
-
-
-def lack(unmet: Document, root: str) -> str:
+def lack(unmet: Unmet, root: str, names: Names) -> str:
     """Return one unmet requirement of a root as amounts, or in words if it has no amounts.
 
     The provider is named if it is shared, or if another one of the tree may have the class.
     """
-    if "tree" in unmet:
-        return _together(unmet) + _in_group(unmet)
-    is_child = unmet["code"] == "no_inventory" and unmet["provider"]["uuid"] != root
-    where = f"{unmet['provider']['name']}: " if unmet.get("shared") or is_child else ""
-    return where + _lack_of_provider(unmet)
+    facts, where = unmet.facts, _in_group(unmet.group)
+    if isinstance(facts, Shortage) and facts.tree:
+        return _together(facts.tree, facts.amounts.resource_class, facts.amounts.needed) + where
+    is_child = isinstance(unmet.requirement, HasInventory) and unmet.provider.uuid != root
+    at = f"{unmet.provider.name}: " if unmet.shared or is_child else ""
+    return at + _of_provider(unmet, names)
 
 
-def _lack_of_provider(unmet: Document) -> str:
-    is_short = unmet.get("free", 0) < unmet.get("needed", 0)
-    if unmet["code"] == "capacity" or (unmet["code"] == "combined" and is_short):
-        where = " together" if unmet["code"] == "combined" else _in_group(unmet)
-        amount = f"{unmet['resource_class']} {max(unmet['free'], 0)} of {unmet['needed']}"
-        is_reserved = unmet["capacity"] <= 0 < unmet["reserved"]
-        return f"{amount}{' (all reserved)' if is_reserved else ''}{where}"
-    return phrase(unmet)
+def _of_provider(unmet: Unmet, names: Names) -> str:
+    facts, where = unmet.facts, _in_group(unmet.group)
+    if isinstance(facts, Shortage):
+        amounts, requirement = facts.amounts, unmet.requirement
+        if facts.is_sum and amounts.free < amounts.needed:
+            return f"{_free(amounts)} together"
+        if isinstance(requirement, IsFree):
+            return _free(amounts) + where
+        if isinstance(requirement, InUnits):
+            limits = (amounts.min_unit, amounts.max_unit, (amounts.step_size,))
+            return _outside(requirement.value(), amounts.needed, *limits) + where
+    return unmet.requirement.unmet(names) + where
 
 
-def change_text(document: Document) -> str:
+def _free(amounts: Amounts) -> str:
+    is_reserved = amounts.capacity <= 0 < amounts.reserved
+    free = f"{amounts.resource_class} {max(amounts.free, 0)} of {amounts.needed}"
+    return f"{free}{' (all reserved)' if is_reserved else ''}"
+
+
+def change_text(change: Change, names: Names) -> str:
     """Return the change of a remedy, after the number of hosts."""
-    if document["change"] == "both":
-        return _two_changes(*document["changes"])
-    if alike := document.get("alike"):
-        return f"{_in_one_group(document)} in any of the {len(alike)} groups"
-    where = f" in group {document['group']}" if document.get("group") else ""
-    return _in_one_group(document) + where
+    match change:
+        case Both(first, second):
+            return _two_changes(first, second, names)
+        case Unsuffix(group):
+            parameters = GroupParameters(group)
+            before, after = (parameters.spelled(each, names) for each in (group.suffix, ""))
+            return f"with {after} instead of {before}"
+        case Drop() | Lower() | Split():
+            if change.alike:
+                return f"{_in_one_group(change, names)} in any of the {len(change.alike)} groups"
+            is_named = isinstance(change, Drop)  # the requirement has the suffix
+            return _in_one_group(change, names) + ("" if is_named else _in_group(change.group))
+    assert_never(change)
 
 
-def _two_changes(first: Document, second: Document) -> str:
+def _two_changes(first: Drop | Lower, second: Drop | Lower, names: Names) -> str:
     """Return two changes in words; those of equal groups are in two different groups."""
-    groups, others = (set(change.get("alike", ())) for change in (first, second))
+    groups, others = set(first.alike), set(second.alike)
     if not groups > others > set():
-        return f"{change_text(first)} and {change_text(second)}"
-    text, other_text = _in_one_group(first), _in_one_group(second)
+        return f"{change_text(first, names)} and {change_text(second, names)}"
+    text, other_text = _in_one_group(first, names), _in_one_group(second, names)
     if text == other_text:
         return f"{text} in any 2 of the {len(groups)} groups"
-    return f"{change_text(first)} and {other_text} in any of the other {len(others)} groups"
+    both = f"{change_text(first, names)} and {other_text}"
+    return f"{both} in any of the other {len(others)} groups"
 
 
-def _in_one_group(document: Document) -> str:
+def _in_one_group(change: Drop | Lower | Split, names: Names) -> str:
     """Return a change in words, without the suffix if the group is one of several equal ones."""
-    if document["change"] == "amount":
-        return f"at {document['resource_class']}:{document['to']}"
-    if document["change"] == "split":
-        return f"with {document['parts']} groups of {document['resource_class']}:{document['to']}"
-    requirement = document["requirement"]
-    if alike := document.get("alike"):
-        requirement = requirement.replace(f"{alike[0]}=", "=")
-    if document.get("instead"):
-        return f"with {document['instead']} instead of {requirement}"
-    return f"without {requirement}"
+    match change:
+        case Lower(_, name, to):
+            return f"at {name}:{to}"
+        case Split(_, name, to, parts):
+            return f"with {parts} groups of {name}:{to}"
+        case Drop(parameters, suffix, instead, alike):
+            dropped = parameters.spelled("" if alike else suffix, names)
+            if instead:
+                others = "&".join(each.spelled("", names) for each in instead)
+                return f"with {others} instead of {dropped}"
+            return f"without {dropped}"
+    assert_never(change)

@@ -54,7 +54,8 @@ def feed(store: Store, view: View, criteria: ProviderFilter, token: str | None) 
     # The provider that in_tree names may be in another tree now. Other members of that tree then
     # match although they did not change. Removals without a UUID stand for others that a
     # development version did not keep.
-    if {criteria.group.in_tree, None} & {*uuids, *touched.removed_uuids}:
+    named = {each.named_provider for each in criteria.group.requirements}
+    if {*named, None} & {*uuids, *touched.removed_uuids}:
         return _everything(view, criteria)
     matching = [entry.state for entry in filter_providers(view.snapshot, criteria, rows)]
     unmatched = uuids.difference(state.provider.uuid for state in matching)

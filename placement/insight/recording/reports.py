@@ -152,13 +152,13 @@ class OperatorReports:
                 line = "not explained: too many, or explanations that take too long"
                 LOG.info("No allocation candidates for %s: %s", _id(request), line)
                 return NOT_EXPLAINED
-            document = explain.document(snapshot, question)
+            explanation = explain.explained(snapshot, question)
+        document = explain.document(explanation, question)
         LOG.info("No allocation candidates for %s: %s", _id(request), as_line(document))
-        reason = explain.reason(document)
-        subject = summary.subject_of_explanation(reason, document)
-        facts = (NO_CANDIDATES, reason, json.dumps(document))
+        subject = summary.subject(explanation.last.names if explanation.last else ())
+        facts = (NO_CANDIDATES, explanation.reason, json.dumps(document))
         self._record(request, *facts, query=_query(request), subject=subject)
-        return reason
+        return explanation.reason
 
     @contextmanager
     def invalid_names_of(
@@ -182,10 +182,10 @@ class OperatorReports:
         with self.recorder.explanation(INVALID_REQUEST) as is_admitted:
             if not is_admitted:
                 return
-            document = unknown_names.document(error, snapshot, candidate_request)
-        sentence = printable(document["sentence"])
+            unknown = unknown_names.unknown(error, snapshot, candidate_request)
+        sentence = printable(unknown.sentence)
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
-        facts = (INVALID_REQUEST, document["code"], json.dumps(document))
+        facts = (INVALID_REQUEST, unknown.code, json.dumps(unknown.document()))
         subject = summary.subject([error.name])
         self._record(request, *facts, query=_query(request), subject=subject)
 

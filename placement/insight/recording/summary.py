@@ -4,13 +4,14 @@ A reason can be about resource classes, traits or aggregates: the *subject* of t
 recorder stores it in a column, so a summary reads no explanations.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from placement.core.requirement import Subject
 from placement.core.text import timestamp
+from placement.insight.explanation.model import REQUIREMENTS
 from placement.insight.explanation.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 from placement.insight.recording.model import IDS_OF_AN_HOUR, first_id
 
@@ -23,45 +24,15 @@ MOST_NAMES: Final = 20
 
 LISTS: Final = ("kinds", "reasons", "resource_classes", "traits", "aggregates", "projects")
 
-_CLASS = re.compile(r"([A-Z0-9_]+):\d")
-_TRAIT = re.compile(r"[A-Z][A-Z0-9_]*")
-_AGGREGATE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LONGEST_SUBJECT = 255
 
 
-class _Subject(NamedTuple):
-    """The list that counts the subjects of a reason, and the names in a requirement."""
-
-    counted_in: str
-    name: re.Pattern[str]
-
-
-_SUBJECTS: Final[Mapping[str, _Subject]] = {
-    **dict.fromkeys(
-        (
-            *("no_inventory", "unit", "capacity", "one_provider", "combined", "isolate"),
-            UNKNOWN_CLASS,
-        ),
-        _Subject("resource_classes", _CLASS),
-    ),
-    **dict.fromkeys(
-        ("root_trait", "trait", "forbidden_trait", UNKNOWN_TRAIT), _Subject("traits", _TRAIT)
-    ),
-    **dict.fromkeys(("aggregate", "forbidden_aggregate"), _Subject("aggregates", _AGGREGATE)),
+_SUBJECTS: Final[Mapping[str, Subject]] = {
+    **{requirement.code: requirement.subject for requirement in REQUIREMENTS},
+    UNKNOWN_CLASS: "resource_classes",
+    UNKNOWN_TRAIT: "traits",
 }
-
-
-def subject_of_explanation(reason: str, explanation: Mapping[str, Any]) -> str | None:
-    """Return the subject of a request without candidates.
-
-    >>> row = {"code": "trait", "requirement": "required=in:CUSTOM_A,CUSTOM_B", "lost": 3}
-    >>> subject_of_explanation("trait", {"funnel": [row]})
-    'CUSTOM_A,CUSTOM_B'
-    """
-    rows = [row for row in explanation["funnel"] if row["code"] == reason]
-    if not rows or reason not in _SUBJECTS:
-        return None
-    return subject(_SUBJECTS[reason].name.findall(rows[-1]["requirement"]))
+"""The list that counts the names of a reason."""
 
 
 def subject_of_refusal(facts: Mapping[str, Any]) -> str | None:
@@ -95,9 +66,9 @@ class RecordsOfHour(NamedTuple):
         """Yield each list that counts these records, with the name in the list."""
         yield "kinds", self.kind
         yield "reasons", self.reason
-        if self.subject and self.reason in _SUBJECTS:
+        if self.subject and (counted_in := _SUBJECTS.get(self.reason)):
             for name in self.subject.split(","):
-                yield _SUBJECTS[self.reason].counted_in, name
+                yield counted_in, name
         if self.project_id:
             yield "projects", self.project_id
 

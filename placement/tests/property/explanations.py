@@ -5,7 +5,7 @@ import time
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
-from placement.insight.explanation.model import Explanation, Remedy
+from placement.insight.explanation.model import Drop, Explanation
 from placement.insight.explanation.query import Question
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.support.oracle import Oracle
@@ -16,13 +16,14 @@ def explained(world: World, request: CandidateRequest, *, remedies: bool = False
     return explain(snapshot_of(world), question, Deadline(60, time.monotonic))
 
 
-def requirements(remedy: Remedy) -> list[str]:
-    """Return the requirement that a remedy drops, in each of the groups that are alike."""
-    parts = remedy.requirement.split("&")
-    return [remedy.requirement] + [
-        "&".join(part.replace(f"{remedy.alike[0]}=", f"{suffix}=", 1) for part in parts)
-        for suffix in remedy.alike[1:]
-    ]
+def text_of(drop: Drop) -> str:
+    """Return the parameters that a change drops."""
+    return drop.parameters.spelled(drop.group)
+
+
+def dropped(drop: Drop) -> list[str]:
+    """Return the parameters that a change drops, in each of the groups that are alike."""
+    return [drop.parameters.spelled(suffix) for suffix in drop.alike or (drop.group,)]
 
 
 def roots_with_candidates(world: World, request: CandidateRequest) -> int:

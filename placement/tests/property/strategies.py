@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, ProviderFilter, RequestGroup
+from placement.tests.support.requests import candidate_request_of, group_of, parts
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
 CLASSES = ("VCPU", "DISK_GB", "CUSTOM_DEVICE")
@@ -231,7 +232,7 @@ def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> 
             )
         )
     )
-    return RequestGroup(
+    return group_of(
         suffix=suffix,
         resources=resources,
         required=tuple(draw(any_of)) if draw(rarely) else (),
@@ -258,7 +259,7 @@ def requests(draw: st.DrawFn) -> CandidateRequest:
     )
     if bare - frozenset().union(*subtrees):
         subtrees.append(frozenset(bare))
-    return CandidateRequest(
+    return candidate_request_of(
         groups=tuple(drawn),
         isolate=draw(st.booleans()),
         root_required=draw(one_trait) if draw(rarely) else frozenset(),
@@ -330,8 +331,10 @@ def device_worlds(draw: st.DrawFn) -> list[ProviderState]:
 @st.composite
 def restricted(draw: st.DrawFn, group: RequestGroup) -> RequestGroup:
     """The group, seldom with a forbidden trait, with conditions on aggregates, or in a tree."""
-    return replace(
-        group,
+    return group_of(
+        group.suffix,
+        group.resources,
+        parts(group).required,
         forbidden=draw(some(DEVICE_TRAITS, 1)) if draw(seldom) else frozenset(),
         member_of=(frozenset(AGGREGATES[:1]),) if draw(seldom) else (),
         not_member_of=frozenset(AGGREGATES[:1]) if draw(seldom) else frozenset(),
@@ -348,12 +351,12 @@ def device_requests(draw: st.DrawFn) -> CandidateRequest:
     drawn = []
     if draw(st.booleans()):
         resources = {"DISK_GB": 1, "VCPU": 1} if draw(rarely) else {"DISK_GB": 1}
-        drawn.append(RequestGroup("", resources, tuple(draw(any_of)) if draw(rarely) else ()))
+        drawn.append(group_of("", resources, tuple(draw(any_of)) if draw(rarely) else ()))
     if draw(st.booleans()):
-        drawn.append(RequestGroup("_N", {"VCPU": draw(st.integers(1, 2))}))
+        drawn.append(group_of("_N", {"VCPU": draw(st.integers(1, 2))}))
     for letter in "ABC"[: draw(st.integers(1, 3))]:
         required = (frozenset({draw(st.sampled_from(DEVICE_TRAITS))}),) if draw(rarely) else ()
-        drawn.append(RequestGroup(f"_{letter}", {"CUSTOM_DEVICE": 1}, required))
+        drawn.append(group_of(f"_{letter}", {"CUSTOM_DEVICE": 1}, required))
     drawn = [draw(restricted(group)) for group in drawn]
     suffixes = [group.suffix for group in drawn if group.suffix]
     subtrees = draw(
@@ -366,9 +369,9 @@ def device_requests(draw: st.DrawFn) -> CandidateRequest:
         )
     )
     if subtrees and draw(rarely):
-        drawn.append(RequestGroup("_Z", required=tuple(draw(any_of)) if draw(rarely) else ()))
+        drawn.append(group_of("_Z", required=tuple(draw(any_of)) if draw(rarely) else ()))
         subtrees = [subtrees[0] | {"_Z"}, *subtrees[1:]]
-    return CandidateRequest(
+    return candidate_request_of(
         groups=tuple(drawn),
         isolate=draw(st.booleans()),
         root_required=draw(one_device_trait) if draw(seldom) else frozenset(),

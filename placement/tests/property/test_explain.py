@@ -3,9 +3,14 @@
 from hypothesis import given
 
 from placement.core.request import CandidateRequest
-from placement.insight.explanation.model import CODES
+from placement.insight.explanation.model import CODES, Drop
 from placement.insight.explanation.relaxations import every_relaxation
-from placement.tests.property.explanations import explained, requirements, roots_with_candidates
+from placement.tests.property.explanations import (
+    dropped,
+    explained,
+    roots_with_candidates,
+    text_of,
+)
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import requests, worlds
 
@@ -17,7 +22,7 @@ def test_the_losses_and_the_roots_that_fit_add_up(world: World, request: Candida
     assert sum(row.lost for row in explanation.funnel) + explanation.fits == explanation.roots
     left = explanation.roots
     for row in explanation.funnel:
-        assert row.code in CODES
+        assert row.requirement.code in CODES
         assert row.lost > 0
         left -= row.lost
         assert row.left == left
@@ -28,15 +33,15 @@ def test_the_losses_and_the_roots_that_fit_add_up(world: World, request: Candida
 def test_the_dropped_requirements_are_those_that_help(world: World, request: CandidateRequest):
     explanation = explained(world, request, remedies=True)
     fitting = {
-        relaxation.requirement: roots_with_candidates(world, relaxation.request)
+        text_of(relaxation.change): roots_with_candidates(world, relaxation.request)
         for relaxation in every_relaxation(request)
     }
-    dropped = {
+    helping = {
         requirement: remedy.roots
         for remedy in explanation.remedies
-        if remedy.change == "drop"
-        for requirement in requirements(remedy)
+        if isinstance(remedy.change, Drop)
+        for requirement in dropped(remedy.change)
     }
-    assert dropped == {
+    assert helping == {
         requirement: roots for requirement, roots in fitting.items() if roots > explanation.fits
     }

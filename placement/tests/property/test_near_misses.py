@@ -15,8 +15,24 @@ from hypothesis import strategies as st
 
 from placement.core.model import SHARING_TRAIT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import (
+    ForbiddenRootTrait,
+    ForbiddenTrait,
+    HasInventory,
+    InEach,
+    InTree,
+    InUnits,
+    IsFree,
+    Isolate,
+    MemberOf,
+    NotMemberOf,
+    OneProviderPerTree,
+    RequiredTrait,
+    RootTrait,
+    SameSubtree,
+)
 from placement.insight.explanation.explain import NEAR_MISSES
-from placement.insight.explanation.model import NearMiss, Unmet
+from placement.insight.explanation.model import AmountTogether, NearMiss, Unmet
 from placement.tests.property.explanations import explained
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import (
@@ -27,10 +43,11 @@ from placement.tests.property.strategies import (
     worlds,
 )
 from placement.tests.support.oracle import Oracle
+from placement.tests.support.requests import parts, root_traits
 
 Lack = tuple[str, str]
-OF_REQUEST = {"in_tree", "isolate", "same_subtree", "one_provider_per_tree"}
-TOGETHER = {"combined", *OF_REQUEST} - {"in_tree"}
+OF_REQUEST = (InTree, Isolate, SameSubtree, OneProviderPerTree)
+TOGETHER = (AmountTogether, Isolate, SameSubtree, OneProviderPerTree)
 
 
 def one_of(names: frozenset[str]) -> str:
@@ -50,7 +67,8 @@ class Part:
         self.group = group
         self.resources = resources
         is_together = not group.suffix and len(group.resources) > 1
-        self.required = () if is_together else group.required
+        self.parts = parts(group)
+        self.required = () if is_together else self.parts.required
 
     def considered(self, anchor: str) -> list[str]:
         """The usable providers with all classes, else all of the tree."""
@@ -66,7 +84,7 @@ class Part:
         return frozenset([*self.kinds(uuid, anchor), *self.amounts(uuid)])
 
     def kinds(self, uuid: str, anchor: str):
-        group, suffix, state = self.group, self.group.suffix, self.oracle.states[uuid]
+        group, suffix, state = self.parts, self.group.suffix, self.oracle.states[uuid]
         is_local = self.oracle.root(uuid) == anchor
         spans = not suffix and is_local
         if state.aggregates & group.not_member_of:
@@ -80,8 +98,8 @@ class Part:
         for any_of in failed:
             yield "aggregate", f"member_of{suffix}={one_of(any_of)}"
         if group.member_of and not failed:
-            by_itself = self.oracle.in_all(uuid, group)
-            if not by_itself and not (spans and self.oracle.in_all(anchor, group)):
+            by_itself = self.oracle.in_all(uuid, self.group)
+            if not by_itself and not (spans and self.oracle.in_all(anchor, self.group)):
                 yield (
                     "aggregate",
                     "member_of=" + "&member_of=".join(map(one_of, dict.fromkeys(group.member_of))),
@@ -126,13 +144,15 @@ def slots_of(oracle: Oracle, group: RequestGroup) -> list[Part]:
 
 def of_root(oracle: Oracle, request: CandidateRequest, anchor: str):
     state = oracle.states[anchor]
-    for name in request.root_required - state.traits:
+    required, forbidden = root_traits(request)
+    for name in required - state.traits:
         yield "root_trait", f"root_required={name}"
-    for name in request.root_forbidden & state.traits:
+    for name in forbidden & state.traits:
         yield "root_trait", f"root_required=!{name}"
     for group in request.groups:
-        if not group.suffix and group.not_member_of & state.aggregates:
-            yield "forbidden_aggregate", f"member_of=!{one_of(group.not_member_of)}"
+        unwanted = parts(group).not_member_of
+        if not group.suffix and unwanted & state.aggregates:
+            yield "forbidden_aggregate", f"member_of=!{one_of(unwanted)}"
 
 
 def fewest(oracle: Oracle, request: CandidateRequest, anchor: str) -> int:
@@ -171,33 +191,34 @@ def raised(state: ProviderState, name: str, amount: int) -> ProviderState:
 
 def improved(state: ProviderState, lack: Unmet, alternative: str) -> ProviderState:
     """The provider with what it lacks, one of the alternatives."""
-    names = frozenset(lack.traits or lack.aggregates)
-    if (lack.code == "root_trait" and "=!" in lack.requirement) or lack.code == "forbidden_trait":
-        return replace(state, traits=state.traits - names)
-    if lack.code == "forbidden_aggregate":
-        return replace(state, aggregates=state.aggregates - names)
-    if lack.code in {"root_trait", "trait"}:
-        return replace(state, traits=state.traits | {alternative})
-    if lack.code == "aggregate":
-        return replace(state, aggregates=state.aggregates | {alternative})
-    return raised(state, lack.amounts.resource_class, lack.amounts.needed)
+    match lack.requirement:
+        case ForbiddenTrait() | ForbiddenRootTrait():
+            return replace(state, traits=state.traits - lack.names)
+        case NotMemberOf():
+            return replace(state, aggregates=state.aggregates - lack.names)
+        case RequiredTrait() | RootTrait():
+            return replace(state, traits=state.traits | {alternative})
+        case MemberOf() | InEach():
+            return replace(state, aggregates=state.aggregates | {alternative})
+    amounts = lack.facts.amounts
+    return raised(state, amounts.resource_class, amounts.needed)
 
 
 def with_all(world: World, lacks: tuple[Unmet, ...]) -> Iterator[World]:
     """The worlds in which each provider has what it lacks, for each choice of alternatives."""
-    for choice in product(*(lack.traits or lack.aggregates or ("",) for lack in lacks)):
+    for choice in product(*(sorted(lack.names) or ("",) for lack in lacks)):
         yield with_each(world, dict(zip(lacks, choice, strict=True)))
 
 
 def with_each(world: World, lacks: dict[Unmet, str]) -> World:
     states = {state.provider.uuid: state for state in world}
     for lack, alternative in lacks.items():
-        if lack.code == "combined":
-            name = lack.amounts.resource_class
+        if isinstance(lack.requirement, AmountTogether):
+            name = lack.requirement.resource_class
             for uuid, state in states.items():
                 if name in state.inventories:
-                    states[uuid] = raised(state, name, lack.amounts.needed)
-        elif lack.code not in OF_REQUEST:
+                    states[uuid] = raised(state, name, lack.facts.amounts.needed)
+        elif not isinstance(lack.requirement, OF_REQUEST):
             state = states[lack.provider.uuid]
             states[lack.provider.uuid] = improved(state, lack, alternative)
     return list(states.values())
@@ -205,40 +226,29 @@ def with_each(world: World, lacks: dict[Unmet, str]) -> World:
 
 def without(request: CandidateRequest, lacks: tuple[Unmet, ...]) -> CandidateRequest:
     """The request without the requirements that no change of a provider can meet."""
-    codes = {lack.code for lack in lacks}
-    texts = {lack.requirement for lack in lacks}
-    elsewhere = {lack.group for lack in lacks if lack.code == "in_tree"}
-    return replace(
-        request,
-        groups=tuple(
-            replace(group, in_tree=None) if group.suffix in elsewhere else group
-            for group in request.groups
-        ),
-        isolate=request.isolate and "isolate" not in codes,
-        same_subtree=tuple(
-            suffixes
-            for suffixes in request.same_subtree
-            if f"same_subtree={','.join(sorted(suffixes))}" not in texts
-        ),
-        nested=request.nested or "one_provider_per_tree" in codes,
-    )
+    for lack in lacks:
+        if isinstance(lack.requirement, InTree):
+            request = request.without_in(lack.group, lack.requirement)
+        elif isinstance(lack.requirement, OF_REQUEST):
+            request = request.without(lack.requirement)
+    return request
 
 
 def is_contradictory(request: CandidateRequest) -> bool:
     """Whether a group wants what another one, or the root, must not have, or shares by."""
-    wanted = {name for group in request.groups for name in frozenset().union(*group.required)}
-    wanted |= {name for group in request.groups for name in frozenset().union(*group.member_of)}
-    unwanted = {name for group in request.groups for name in group.forbidden}
-    unwanted |= {name for group in request.groups for name in group.not_member_of}
-    wanted |= request.root_required
-    unwanted |= request.root_forbidden
+    groups = [parts(group) for group in request.groups]
+    wanted, unwanted = root_traits(request)
+    for group in groups:
+        wanted = wanted.union(*group.required, *group.member_of)
+        unwanted |= group.forbidden | group.not_member_of
     return bool(wanted & unwanted) or bool(unwanted & {SHARING_TRAIT, *AGGREGATES})
 
 
 def missing(world: World, request: CandidateRequest) -> set[str]:
     """The roots that do not fit; if the unsuffixed group names a tree, its root only."""
     oracle = Oracle(world)
-    named = [group.in_tree for group in request.groups if group.in_tree and not group.suffix]
+    groups = [parts(group) for group in request.groups if not group.suffix]
+    named = [group.in_tree for group in groups if group.in_tree]
     return {
         root
         for root in oracle.states
@@ -282,21 +292,24 @@ def test_a_near_miss_lacks_what_is_listed(world: World, request: CandidateReques
                 for uuid in {each.provider.uuid for each in miss.unmet}:
                     failed |= part.lacks(uuid, anchor)
         for each in miss.unmet:
-            is_joint = each.code in TOGETHER or (each.code == "trait" and not each.group)
-            assert is_joint or (each.code, each.requirement) in failed
+            requirement = each.requirement
+            of_parts = isinstance(requirement, RequiredTrait) and not each.group
+            is_joint = isinstance(requirement, TOGETHER) or of_parts
+            assert is_joint or (requirement.code, requirement.spelled(each.group)) in failed
 
 
 def distance(miss: NearMiss) -> int:
     """The number of unmet requirements; a class that the host does not have counts twice."""
-    unmet = {(each.group, each.requirement) for each in miss.unmet}
-    absent = {each for each in miss.unmet if each.code == "no_inventory"}
+    unmet = {(each.group, each.requirement.spelled()) for each in miss.unmet}
+    absent = {each for each in miss.unmet if isinstance(each.requirement, HasInventory)}
     return len(unmet) + len({(each.group, each.requirement) for each in absent})
 
 
 @given(worlds(), requests())
 def test_those_that_lack_least_come_first(world: World, request: CandidateRequest):
     misses = explained(world, request).near_misses
-    named = {Oracle(world).tree(group.in_tree) for group in request.groups if group.in_tree}
+    groups = map(parts, request.groups)
+    named = {Oracle(world).tree(group.in_tree) for group in groups if group.in_tree}
     ranks = [
         (
             miss.root.uuid not in named,
@@ -312,7 +325,7 @@ def test_a_near_miss_does_not_lack_more_than_is_listed_of_the_groups(world, requ
     """Without conditions between groups nothing that is listed can be left out."""
     oracle = Oracle(world)
     for miss in explained(world, request).near_misses:
-        listed = {(each.code, each.group, each.requirement) for each in miss.unmet}
+        listed = {(each.group, each.requirement) for each in miss.unmet}
         assert len(listed) >= fewest(oracle, request, miss.root.uuid)
 
 
@@ -321,13 +334,14 @@ def test_the_amounts_are_those_of_the_provider(world: World, request: CandidateR
     oracle = Oracle(world)
     for miss in explained(world, request).near_misses:
         for each in miss.unmet:
-            if each.code in {"unit", "capacity"}:
+            if isinstance(each.requirement, InUnits | IsFree):
+                amounts = each.facts.amounts
                 state = oracle.states[each.provider.uuid]
-                inventory = state.inventories[each.amounts.resource_class]
-                used = state.used.get(each.amounts.resource_class, 0)
+                inventory = state.inventories[amounts.resource_class]
+                used = state.used.get(amounts.resource_class, 0)
                 total = capacity_of(inventory)
-                assert each.amounts.capacity == total
-                assert each.amounts.free == total - used
-                assert (each.amounts.used, each.amounts.reserved) == (used, inventory.reserved)
-                assert each.amounts.max_unit == inventory.max_unit
-                assert each.code == "unit" or each.amounts.free < each.amounts.needed
+                assert amounts.capacity == total
+                assert amounts.free == total - used
+                assert (amounts.used, amounts.reserved) == (used, inventory.reserved)
+                assert amounts.max_unit == inventory.max_unit
+                assert isinstance(each.requirement, InUnits) or amounts.free < amounts.needed

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from placement import db_api, deploy, exception
 from placement.core.request import CandidateRequest
 from placement.db.store import Store
-from placement.insight.explanation.model import Remedy
-from placement.insight.explanation.relaxations import every_relaxation, query_of, with_group
+from placement.insight.explanation.model import Both, Drop, Lower, Remedy, Split, Unsuffix
+from placement.insight.explanation.relaxations import every_relaxation, query_of
 from placement.tests.conftest import service_options
-from placement.tests.property.explanations import explained, roots_with_candidates
+from placement.tests.property.explanations import explained, roots_with_candidates, text_of
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import (
     CLASSES,
@@ -32,6 +32,7 @@ from placement.tests.property.strategies import (
 )
 from placement.tests.support.oracle import Oracle
 from placement.tests.support.queries import request_of
+from placement.tests.support.requests import older
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 
@@ -39,36 +40,40 @@ HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 FEWER = settings(max_examples=max(settings.default.max_examples // 5, 10))
 
 
-def with_amount(request: CandidateRequest, remedy: Remedy, amount: int) -> CandidateRequest:
-    group = next(group for group in request.groups if group.suffix == remedy.group)
-    resources = {**group.resources, remedy.resource_class: amount}
-    return with_group(request, replace(group, resources=resources))
+def with_amount(request: CandidateRequest, lower: Lower, amount: int) -> CandidateRequest:
+    group = next(group for group in request.groups if group.suffix == lower.group)
+    resources = {**group.resources, lower.resource_class: amount}
+    return request.with_group(replace(group, resources=resources))
 
 
 def relaxed(request: CandidateRequest) -> dict[str, CandidateRequest]:
-    return {relaxation.requirement: relaxation.request for relaxation in every_relaxation(request)}
+    return {text_of(drop): changed for drop, changed in every_relaxation(request)}
 
 
-def applied(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
-    if remedy.change == "drop":
-        return relaxed(request)[remedy.requirement]
-    if remedy.change == "amount":
-        return with_amount(request, remedy, remedy.to)
-    if remedy.change in ("split", "unsuffix"):
-        return replace(request_of(remedy.query), nested=request.nested)
-    for change in remedy.changes:
-        request = applied(request, change)
-    return request
+def applied(request: CandidateRequest, change: Drop | Lower | Both) -> CandidateRequest:
+    match change:
+        case Drop():
+            return relaxed(request)[text_of(change)]
+        case Lower():
+            return with_amount(request, change, change.to)
+        case Both(first, second):
+            return applied(applied(request, first), second)
 
 
-def is_possible(request: CandidateRequest, remedy: Remedy) -> bool:
+def result(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
+    if isinstance(remedy.change, Split | Unsuffix):
+        return older(request_of(remedy.query), nested=request.nested)
+    return applied(request, remedy.change)
+
+
+def is_possible(request: CandidateRequest, change: Drop | Lower) -> bool:
     """Whether the change is one of this request; a group in a same_subtree cannot be dropped."""
-    return remedy.change != "drop" or remedy.requirement in relaxed(request)
+    return not isinstance(change, Drop) or text_of(change) in relaxed(request)
 
 
-def requested(request: CandidateRequest, remedy: Remedy) -> int:
-    group = next(group for group in request.groups if group.suffix == remedy.group)
-    return group.resources[remedy.resource_class]
+def requested(request: CandidateRequest, lower: Lower) -> int:
+    group = next(group for group in request.groups if group.suffix == lower.group)
+    return group.resources[lower.resource_class]
 
 
 def helps(world: World, request: CandidateRequest) -> bool:
@@ -88,7 +93,7 @@ def is_query(request: CandidateRequest) -> bool:
 def test_every_remedy_lets_that_many_roots_fit(world: World, request: CandidateRequest):
     assume(is_query(request))
     for remedy in explained(world, request, remedies=True).remedies:
-        assert roots_with_candidates(world, applied(request, remedy)) == remedy.roots > 0
+        assert roots_with_candidates(world, result(request, remedy)) == remedy.roots > 0
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +123,7 @@ def test_the_api_accepts_every_remedy(http, make: str, data: st.DataObject):
     assume(sent.status_int == 200)
     for remedy in explained(world, request, remedies=True).remedies:
         http.get(f"/allocation_candidates?{remedy.query}", headers=HEADERS, status=200)
-        changed = replace(request_of(remedy.query), nested=request.nested)
+        changed = older(request_of(remedy.query), nested=request.nested)
         assert roots_with_candidates(world, changed) == remedy.roots
 
 
@@ -129,14 +134,14 @@ def test_no_larger_amount_fits(world: World, request: CandidateRequest):
     if explanation.fits:
         return
     lowered = {
-        (suffix, remedy.resource_class): remedy.to
+        (suffix, remedy.change.resource_class): remedy.change.to
         for remedy in explanation.remedies
-        if remedy.change == "amount"
-        for suffix in (remedy.group, *remedy.alike)
+        if isinstance(remedy.change, Lower)
+        for suffix in (remedy.change.group, *remedy.change.alike)
     }
     for group in request.groups:
         for name, amount in group.resources.items():
-            probe = Remedy("amount", 0, group=group.suffix, resource_class=name)
+            probe = Lower(group.suffix, name, 0)
             for more in range(lowered.get((group.suffix, name), 0) + 1, amount):
                 assert not helps(world, with_amount(request, probe, more))
 
@@ -145,10 +150,10 @@ def test_no_larger_amount_fits(world: World, request: CandidateRequest):
 def test_other_groups_request_the_same_amounts(world: World, request: CandidateRequest):
     assume(is_query(request))
     for remedy in explained(world, request, remedies=True).remedies:
-        if remedy.change in ("split", "unsuffix"):
+        if isinstance(remedy.change, Split | Unsuffix):
             changed = request_of(remedy.query)
             assert amounts(changed) == amounts(request)
-            assert roots_with_candidates(world, applied(request, remedy)) == remedy.roots
+            assert roots_with_candidates(world, result(request, remedy)) == remedy.roots
 
 
 def amounts(request: CandidateRequest) -> Counter[str]:
@@ -164,14 +169,14 @@ def test_two_changes_are_listed_only_if_no_single_one_helps(
     world: World, request: CandidateRequest
 ):
     explanation = explained(world, request, remedies=True)
-    changes = {remedy.change for remedy in explanation.remedies}
-    assert "both" not in changes or changes == {"both"}
-    for remedy in explanation.remedies:
-        for change in remedy.changes:
+    are_pairs = {isinstance(remedy.change, Both) for remedy in explanation.remedies}
+    assert len(are_pairs) <= 1
+    for remedy in explanation.remedies if are_pairs == {True} else ():
+        pair = (remedy.change.first, remedy.change.second)
+        for change, other in (pair, pair[::-1]):
             if is_possible(request, change):
                 assert not helps(world, applied(request, change))
-            if change.change == "amount":
-                (other,) = (each for each in remedy.changes if each is not change)
+            if isinstance(change, Lower):
                 without_other = applied(request, other)
                 for more in range(change.to + 1, requested(request, change)):
                     assert not helps(world, with_amount(without_other, change, more))

@@ -15,6 +15,7 @@ from placement.core.request import (
     RequestGroup,
     SearchSettings,
 )
+from placement.core.requirement import ForbiddenTrait, InTree, RequiredTrait
 from placement.core.search import subproblems
 from placement.core.search.provider_filter import filter_providers
 from placement.tests.property.searches import World, found_in, once, search_in, snapshot_of
@@ -30,6 +31,7 @@ from placement.tests.property.strategies import (
 )
 from placement.tests.support.oracle import Oracle
 from placement.tests.support.queries import allocations_of, mappings_of
+from placement.tests.support.requests import group_of, with_requirement
 from placement.tests.support.worlds import world as world_of
 
 
@@ -88,7 +90,7 @@ def test_the_root_spans_its_tree_as_the_oracle_says(
 ):
     member_of = (frozenset({aggregate}),) if wanted else ()
     shut_out = frozenset() if wanted else frozenset({aggregate})
-    group = RequestGroup(resources={name: 1}, member_of=member_of, not_member_of=shut_out)
+    group = group_of(resources={name: 1}, member_of=member_of, not_member_of=shut_out)
     request = CandidateRequest((group,))
     assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
 
@@ -178,12 +180,9 @@ def test_one_more_requirement_adds_no_candidate(
     stricter = data.draw(
         st.sampled_from(
             (
-                replace(group, required=(*group.required, frozenset({trait}))),
-                replace(group, forbidden=group.forbidden | {trait}),
-                replace(
-                    group,
-                    in_tree=world[0].provider.uuid if group.in_tree is None else group.in_tree,
-                ),
+                with_requirement(group, RequiredTrait(frozenset({trait}))),
+                with_requirement(group, ForbiddenTrait(trait)),
+                with_requirement(group, InTree(world[0].provider.uuid)),
             )
         )
     )

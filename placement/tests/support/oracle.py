@@ -10,6 +10,7 @@ from itertools import product
 
 from placement.core.model import SHARING_TRAIT, ProviderState
 from placement.core.request import CandidateRequest, ProviderFilter, RequestGroup
+from placement.tests.support.requests import parts, root_traits
 
 Found = frozenset[tuple[frozenset[tuple[str, str, int]], frozenset[tuple[str, frozenset[str]]]]]
 Option = tuple[tuple[str, dict[str, int]], ...]  # providers with what they give to the group
@@ -74,18 +75,18 @@ class Oracle:
         return state.used.get(name, 0) + amount <= most and amount <= inventory.max_unit
 
     def in_all(self, uuid: str, group: RequestGroup) -> bool:
-        return all(self.states[uuid].aggregates & any_of for any_of in group.member_of)
+        return all(self.states[uuid].aggregates & any_of for any_of in parts(group).member_of)
 
     def serves(self, uuid: str, group: RequestGroup) -> bool:
         """A suffixed group, or a filter: everything holds of the provider itself."""
-        state = self.states[uuid]
+        state, kinds = self.states[uuid], parts(group)
         return (
             all(self.fits(uuid, name, amount) for name, amount in group.resources.items())
-            and (group.in_tree is None or self.root(uuid) == self.tree(group.in_tree))
+            and (kinds.in_tree is None or self.root(uuid) == self.tree(kinds.in_tree))
             and self.in_all(uuid, group)
-            and not state.aggregates & group.not_member_of
-            and all(state.traits & any_of for any_of in group.required)
-            and not state.traits & group.forbidden
+            and not state.aggregates & kinds.not_member_of
+            and all(state.traits & any_of for any_of in kinds.required)
+            and not state.traits & kinds.forbidden
         )
 
     def tree(self, uuid: str) -> str | None:
@@ -105,26 +106,28 @@ class Oracle:
             ]
             for name, amount in group.resources.items()
         ]
+        kinds = parts(group)
         for option in product(*able):
             traits = frozenset().union(*(self.states[uuid].traits for uuid, _ in option))
-            if not traits & group.forbidden and all(traits & any_of for any_of in group.required):
+            if not traits & kinds.forbidden and all(traits & any_of for any_of in kinds.required):
                 yield option
 
     def gives(self, uuid: str, anchor: str, name: str, group: RequestGroup) -> bool:
         """One class of the unsuffixed group."""
-        is_local = self.root(uuid) == anchor
+        is_local, kinds = self.root(uuid) == anchor, parts(group)
         either_place = self.states[uuid].aggregates | self.states[anchor].aggregates
         return (
             self.fits(uuid, name, group.resources[name])
             and self.usable(uuid, anchor)
-            and (group.in_tree is None or (is_local and anchor == self.tree(group.in_tree)))
+            and (kinds.in_tree is None or (is_local and anchor == self.tree(kinds.in_tree)))
             and (self.in_all(uuid, group) or (is_local and self.in_all(anchor, group)))
-            and not either_place & group.not_member_of
+            and not either_place & kinds.not_member_of
         )
 
     def root_suits(self, anchor: str, request: CandidateRequest) -> bool:
         traits = self.states[anchor].traits
-        return traits >= request.root_required and not traits & request.root_forbidden
+        required, forbidden = root_traits(request)
+        return traits >= required and not traits & forbidden
 
     def combines(self, choice: tuple[Option, ...], request: CandidateRequest) -> bool:
         chosen = {

@@ -23,7 +23,8 @@ INTERNAL = {
     "core": _VALUES,
     "core.snapshot": {"core.snapshot", "core.model", "core.capacity"},
     "core.search": {
-        *("core.search", "core.snapshot", "core.model", "core.capacity", "core.request"),
+        *("core.search", "core.snapshot", "core.model", "core.capacity"),
+        *("core.request", "core.requirement"),
         "exception",
     },
     "schemas": {"schemas", "core.model"},

@@ -3,12 +3,17 @@
 import pytest
 
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.tests.support.requests import Parts, group_of, parts, root_traits
 from placement.tests.unit.parse.candidate_queries import A, B, parsed
 
 
 def only_group(text: str, minor: int = 39) -> RequestGroup:
     (group,) = parsed(text, minor).groups
     return group
+
+
+def only_parts(text: str, minor: int = 39) -> Parts:
+    return parts(only_group(text, minor))
 
 
 def test_one_group():
@@ -23,32 +28,32 @@ def test_a_class_given_twice_has_its_last_amount():
 
 def test_a_parameter_given_twice_counts_for_the_last():
     group = only_group(f"resources=VCPU:1&in_tree={A}&resources=DISK_GB:2&in_tree={B}")
-    assert (group.resources, group.in_tree) == ({"DISK_GB": 2}, B)
+    assert (group.resources, parts(group).in_tree) == ({"DISK_GB": 2}, B)
 
 
 def test_required_counts_for_the_last_up_to_138_and_for_all_since():
     text = "resources=VCPU:1&required=A&required=B,!C"
-    assert only_group(text, 38).required == ({"B"},)
-    assert only_group(text, 39).required == ({"A"}, {"B"})
-    assert only_group(text, 39).forbidden == {"C"}
+    assert only_parts(text, 38).required == ({"B"},)
+    assert only_parts(text, 39).required == ({"A"}, {"B"})
+    assert only_parts(text, 39).forbidden == {"C"}
 
 
 def test_an_earlier_required_is_not_looked_at_up_to_138():
-    assert only_group("resources=VCPU:1&required=,&required=A", 38).required == ({"A"},)
+    assert only_parts("resources=VCPU:1&required=,&required=A", 38).required == ({"A"},)
 
 
 def test_any_of_some_traits():
-    group = only_group("resources=VCPU:1&required=in:A,B&required=C,!D")
+    group = only_parts("resources=VCPU:1&required=in:A,B&required=C,!D")
     assert (group.required, group.forbidden) == (({"A", "B"}, {"C"}), {"D"})
 
 
 def test_exclamation_marks_and_blanks_around_traits():
-    group = only_group("resources=VCPU:1&required=%20A%20,!!!B", 22)
+    group = only_parts("resources=VCPU:1&required=%20A%20,!!!B", 22)
     assert (group.required, group.forbidden) == (({"A"},), {"B"})
 
 
 def test_each_member_of_is_a_list_and_the_forbidden_are_one_set():
-    group = only_group(
+    group = only_parts(
         f"resources=VCPU:1&member_of={A}&member_of=in:{A},{B}&member_of=!{A}&member_of=!in:{B}"
     )
     assert (group.member_of, group.not_member_of) == (({A}, {A, B}), {A, B})
@@ -56,11 +61,11 @@ def test_each_member_of_is_a_list_and_the_forbidden_are_one_set():
 
 def test_an_aggregate_is_made_canonical():
     spelled = A.upper().replace("-", "")
-    assert only_group(f"resources=VCPU:1&member_of={spelled}").member_of == ({A},)
+    assert only_parts(f"resources=VCPU:1&member_of={spelled}").member_of == ({A},)
 
 
 def test_in_tree_is_made_canonical():
-    assert only_group(f"resources=VCPU:1&in_tree=%20{A.upper()}%20").in_tree == A
+    assert only_parts(f"resources=VCPU:1&in_tree=%20{A.upper()}%20").in_tree == A
 
 
 def test_the_rest_of_the_key_is_the_suffix_and_groups_keep_their_order():
@@ -69,7 +74,7 @@ def test_the_rest_of_the_key_is_the_suffix_and_groups_keep_their_order():
 
 
 def test_parameters_of_one_suffix_make_one_group():
-    assert only_group(f"required1=A&resources1=VCPU:1&member_of1={A}", 25) == RequestGroup(
+    assert only_group(f"required1=A&resources1=VCPU:1&member_of1={A}", 25) == group_of(
         suffix="1",
         resources={"VCPU": 1},
         required=(frozenset({"A"}),),
@@ -97,7 +102,7 @@ def test_an_amount_beyond_64_bits_is_kept():
 
 def test_root_required():
     request = parsed("resources=VCPU:1&root_required=A,!B", 35)
-    assert (request.root_required, request.root_forbidden) == ({"A"}, {"B"})
+    assert root_traits(request) == ({"A"}, {"B"})
 
 
 def test_each_same_subtree_is_a_set_of_suffixes():

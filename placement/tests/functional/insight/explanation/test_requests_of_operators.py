@@ -86,7 +86,7 @@ class SmallCloud:
         try:
             check_names(self.snapshot, request)
         except (UnknownTrait, UnknownResourceClass) as error:
-            return unknown_names.document(error, self.snapshot, request)["sentence"]
+            return unknown_names.unknown(error, self.snapshot, request).sentence
         document = json.dumps(as_json(self.explained(query)))
         return as_text(json.loads(self.with_names(document)))
 

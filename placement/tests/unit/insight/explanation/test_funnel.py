@@ -7,9 +7,10 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import MemberFacts, TreeFacts
 from placement.insight.explanation.query import Question
-from placement.insight.explanation.words import note, phrase
 from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.support.worlds import aggregate_uuid
 from placement.tests.unit.insight.explanation.explanations import explained
 
 FLAT = """
@@ -39,7 +40,7 @@ WORLDS = {"flat": FLAT, "nested": NESTED, "sharing": SHARING}
 
 
 def losses(explanation):
-    return [(row.code, row.lost) for row in explanation.funnel]
+    return [(row.requirement.code, row.lost) for row in explanation.funnel]
 
 
 @pytest.fixture(params=sorted(WORLDS))
@@ -50,17 +51,17 @@ def picture(request):
 def test_an_aggregate_without_members(picture):
     explanation = explained(picture, "resources=VCPU:1&member_of=@empty")
     (row,) = explanation.funnel
-    assert (row.code, row.lost, row.left) == ("aggregate", explanation.roots, 0)
-    assert row.detail == {"members": 0}
-    assert row.requirement.startswith("member_of=")
-    assert note(as_json(explanation)["funnel"][0]) == "the aggregate has no providers"
+    assert (row.requirement.code, row.lost, row.left) == ("aggregate", explanation.roots, 0)
+    assert row.facts == MemberFacts(members=0)
+    assert row.requirement.spelled().startswith("member_of=")
+    assert as_json(explanation)["funnel"][0]["note"] == "the aggregate has no providers"
 
 
 def test_a_tree_that_does_not_exist(picture):
     explanation = explained(picture, "resources=VCPU:1&in_tree=$nobody")
     (row,) = explanation.funnel
-    assert (row.code, row.lost, row.detail) == ("in_tree", explanation.roots, {"exists": False})
-    assert note(as_json(explanation)["funnel"][0]) == "no such provider"
+    assert (row.lost, row.facts) == (explanation.roots, TreeFacts(exists=False))
+    assert as_json(explanation)["funnel"][0]["note"] == "no such provider"
 
 
 def test_an_amount_above_max_unit(picture):
@@ -70,8 +71,8 @@ def test_an_amount_above_max_unit(picture):
     row = explanation.funnel[-1]
     assert (row.lost, row.left) == (3, 0)
     document = as_json(explanation)["funnel"][-1]
-    assert phrase(document) == "VCPU:128 above max_unit 64"
-    assert note(document) == ""
+    assert document["text"] == "VCPU:128 above max_unit 64"
+    assert document["note"] == ""
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_children_without_the_class_are_not_counted():
     explanation = explained(NESTED, "resources=VCPU:62")
     assert losses(explanation) == [("capacity", 2)]
     assert explanation.fits == 1
-    assert explanation.funnel[0].detail["free"] == 32
+    assert explanation.funnel[0].facts.free == 32
 
 
 def test_more_devices_than_any_host_has():
@@ -108,8 +109,8 @@ def test_more_devices_than_any_host_has():
     explanation = explained(NESTED, f"{four}&group_policy=isolate")
     assert losses(explanation) == [("no_inventory", 2), ("combined", 1)]
     document = as_json(explanation)["funnel"][-1]
-    assert phrase(document) == "4 x CUSTOM_GPU together"
-    assert note(document) == "best: h1 has 3 free"
+    assert document["text"] == "4 x CUSTOM_GPU together"
+    assert document["note"] == "best: h1 has 3 free"
 
 
 def test_groups_that_the_sum_would_suffice_for_are_counted():
@@ -134,10 +135,10 @@ def test_the_named_tree_is_the_first_requirement():
 def test_devices_of_one_host_are_added_up_if_none_is_enough():
     explanation = explained(NESTED, "resources=CUSTOM_GPU:2")
     row = explanation.funnel[-1]
-    assert row.code == "capacity"
-    tree = {name: row.detail["tree"][name] for name in ("free", "providers", "largest")}
-    assert tree == {"free": 3, "providers": 3, "largest": 1}
-    assert note(as_json(explanation)["funnel"][-1]).endswith(
+    assert row.requirement.code == "capacity"
+    tree = row.facts.tree
+    assert (tree.free, tree.providers, tree.largest) == (3, 3, 1)
+    assert as_json(explanation)["funnel"][-1]["note"].endswith(
         "h1 has 3 CUSTOM_GPU free on 3 providers, none has 2: request them in 2 groups"
     )
 
@@ -152,10 +153,10 @@ def test_an_amount_that_one_device_has_free_is_not_added_up():
 def test_a_sharing_provider_outside_the_aggregate_is_named():
     world = SHARING.replace("@rack +MISC", "@pool +MISC").replace("@rack", "@rack @pool")
     explanation = explained(world, "resources=VCPU:1,DISK_GB:1&member_of=@rack")
-    row = next(row for row in explanation.funnel if row.code == "aggregate")
-    outside = row.detail["outside"]
-    assert (outside["provider"].name, outside["roots"]) == ("ss", 3)
-    assert outside["resource_classes"] == ["DISK_GB"]
+    row = next(row for row in explanation.funnel if row.requirement.code == "aggregate")
+    outside = row.facts.outside
+    assert (outside.provider.name, outside.roots) == ("ss", 3)
+    assert outside.resource_classes == ("DISK_GB",)
 
 
 def test_a_provider_with_the_trait_that_another_condition_excludes_is_named():
@@ -193,3 +194,32 @@ def test_the_clock_is_read_for_each_different_group():
         reads[number] = next(clock)
     stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
     assert reads[100] - reads[10] >= stages * 90
+
+
+A, B = aggregate_uuid("a"), aggregate_uuid("b")
+ROOT_AND_CHILD = "h @a\n  numa VCPU=8 @b"
+
+
+def test_aggregates_that_root_and_child_have_only_together():
+    """The root is in A, and the child in B: neither sentence about one of them would be true."""
+    query = "resources=VCPU:1&member_of=@a&member_of=@b"
+    document = as_json(explained(ROOT_AND_CHILD, query))
+    (row,) = document["funnel"]
+    assert (row["code"], row["requirement"]) == ("aggregate", f"member_of={A}&member_of={B}")
+    assert row["text"] == (
+        f"neither the provider nor its root is in all of the aggregates {A} and {B}"
+    )
+    (unmet,) = document["near_misses"][0]["unmet"]
+    assert unmet["text"] == f"not in aggregate {B}"
+
+
+def test_an_aggregate_that_is_required_and_excluded():
+    (row, last) = as_json(
+        explained("h VCPU=8 @a\nh2 VCPU=8", "resources=VCPU:1&member_of=!@a&member_of=@a")
+    )["funnel"]
+    assert row["code"] == "forbidden_aggregate"
+    assert last["note"] == f"the request both requires and excludes {A}"
+    alternatives = "resources=VCPU:1&member_of=!@a&member_of=in:@a,@b"
+    assert (
+        "also_excluded" not in as_json(explained("h2 VCPU=8", alternatives))["funnel"][0]["detail"]
+    )

@@ -13,7 +13,9 @@ def lacks(picture, query, **options):
     """Return what each near miss lacks, by the name of the root, in order."""
     return {
         miss.root.name: [
-            f"{each.code} {each.provider.name}" if each.provider else each.code
+            f"{each.requirement.code} {each.provider.name}"
+            if each.provider
+            else each.requirement.code
             for each in miss.unmet
         ]
         for miss in explained(picture, query, **options).near_misses

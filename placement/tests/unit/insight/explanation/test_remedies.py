@@ -2,9 +2,18 @@
 
 import itertools
 
+from placement.core.requirement import Amount, Isolate, RequiredTrait, SameSubtree
 from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
-from placement.insight.explanation.model import Remedy
+from placement.insight.explanation.model import (
+    Both,
+    Drop,
+    Lower,
+    Policy,
+    Remedy,
+    Split,
+    Unsuffix,
+)
 from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
@@ -14,11 +23,15 @@ def remedies(picture, query):
     return explained(picture, query, remedies=True).remedies
 
 
+def dropped(remedy):
+    return remedy.change.parameters.spelled(remedy.change.group)
+
+
 def amounts(picture, query):
     return {
-        (each.group, each.resource_class): (each.to, each.roots)
+        (each.change.group, each.change.resource_class): (each.change.to, each.roots)
         for each in remedies(picture, query)
-        if each.change == "amount"
+        if isinstance(each.change, Lower)
     }
 
 
@@ -68,7 +81,7 @@ def test_the_requirement_that_lets_most_hosts_fit_comes_first():
     )
     suggestions = remedies(world, "resources=VCPU:1&required=CUSTOM_OFF&member_of=@rack")
     assert [each.roots for each in suggestions] == [4, 1]
-    assert [each.change for each in suggestions] == ["drop", "drop"]
+    assert [type(each.change) for each in suggestions] == [Drop, Drop]
 
 
 GPUS = """
@@ -82,14 +95,11 @@ GPUS = """
 def test_an_amount_that_several_providers_have_is_requested_in_groups():
     split, lowered = remedies(GPUS, "resources=CUSTOM_GPU:3")
     assert split == Remedy(
-        change="split",
+        change=Split("", "CUSTOM_GPU", to=1, parts=3),
         roots=1,
         query="resources=CUSTOM_GPU:1&resources1=CUSTOM_GPU:1&resources2=CUSTOM_GPU:1&group_policy=none",
-        resource_class="CUSTOM_GPU",
-        to=1,
-        parts=3,
     )
-    assert (lowered.change, lowered.to) == ("amount", 1)
+    assert lowered.change == Lower("", "CUSTOM_GPU", to=1)
 
 
 def test_a_group_keeps_its_conditions_when_it_is_split():
@@ -103,54 +113,52 @@ def test_a_group_keeps_its_conditions_when_it_is_split():
 
 def test_a_group_of_several_classes_loses_its_suffix():
     first = remedies(GPUS, "resources1=VCPU:1,CUSTOM_GPU:1")[0]
-    assert (first.change, first.requirement, first.instead, first.query) == (
-        "unsuffix",
-        "resources1=VCPU:1,CUSTOM_GPU:1",
-        *["resources=VCPU:1,CUSTOM_GPU:1"] * 2,
-    )
+    assert isinstance(first.change, Unsuffix)
+    assert first.change.group.suffix == "1"
+    assert first.query == "resources=VCPU:1,CUSTOM_GPU:1"
 
 
 def test_the_same_change_of_equal_groups_is_listed_once():
     four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
     (remedy,) = remedies(GPUS, f"{four}&group_policy=isolate")
-    assert (remedy.requirement, remedy.alike) == ("resources1=CUSTOM_GPU:1", tuple("1234"))
+    assert dropped(remedy) == "resources1=CUSTOM_GPU:1"
+    assert remedy.change.alike == tuple("1234")
 
 
 def test_a_smaller_amount_comes_before_a_dropped_class():
     world = "h1 VCPU=8 MEMORY_MB=64\nh2 VCPU=4 MEMORY_MB=64"
     suggestions = remedies(world, "resources=VCPU:9,MEMORY_MB:1")
-    assert [(each.change, each.roots) for each in suggestions] == [("amount", 1), ("drop", 2)]
+    kinds = [(type(each.change), each.roots) for each in suggestions]
+    assert kinds == [(Lower, 1), (Drop, 2)]
 
 
 def test_two_changes_if_no_single_one_helps():
     (both,) = remedies("h1 VCPU=8", "resources=VCPU:9&required=CUSTOM_OFF")
     assert both == Remedy(
-        "both",
+        Both(Drop(RequiredTrait(frozenset({"CUSTOM_OFF"}))), Lower("", "VCPU", to=8)),
         1,
         "resources=VCPU:8",
-        changes=(
-            Remedy("drop", 0, requirement="required=CUSTOM_OFF"),
-            Remedy("amount", 0, resource_class="VCPU", to=8),
-        ),
     )
 
 
 def test_two_amounts():
     suggestions = remedies("h1 VCPU=8 MEMORY_MB=64", "resources=VCPU:9,MEMORY_MB:65")
-    assert {tuple((each.change, each.to) for each in both.changes) for both in suggestions} == {
-        (("drop", 0), ("amount", 64)),
-        (("drop", 0), ("amount", 8)),
-        (("amount", 8), ("amount", 64)),
+    cpus, memory = Lower("", "VCPU", to=8), Lower("", "MEMORY_MB", to=64)
+    assert {each.change for each in suggestions} == {
+        Both(Drop(Amount("VCPU", 9)), memory),
+        Both(Drop(Amount("MEMORY_MB", 65)), cpus),
+        Both(cpus, memory),
     }
 
 
 def test_a_policy_that_several_groups_must_have_is_replaced():
     query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
-    (by_policy,) = (each for each in remedies("h1 VCPU=8", query) if each.instead)
-    assert (by_policy.requirement, by_policy.instead) == (
-        "group_policy=isolate",
-        "group_policy=none",
+    (by_policy,) = (
+        each
+        for each in remedies("h1 VCPU=8", query)
+        if isinstance(each.change, Drop) and each.change.instead
     )
+    assert by_policy.change == Drop(Isolate(), instead=(Policy(isolate=False),))
     assert by_policy.query == query.replace("isolate", "none")
 
 
@@ -158,7 +166,8 @@ def test_a_group_without_resources_remains_named_by_a_subtree():
     world = "h1\n  a VCPU=8\n  b +CUSTOM_OFF"
     query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=1,2&group_policy=none"
     (remedy,) = remedies(world, query)
-    assert (remedy.requirement, remedy.instead) == ("same_subtree=1,2", "same_subtree=2")
+    both, alone = SameSubtree(frozenset("12")), SameSubtree(frozenset("2"))
+    assert remedy.change == Drop(both, instead=(alone,))
 
 
 def test_the_only_requirement_of_a_group_is_not_dropped():

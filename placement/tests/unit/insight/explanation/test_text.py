@@ -2,7 +2,9 @@
 
 import pytest
 
+from placement.core.requirement import Amount
 from placement.insight.explanation.document import as_json
+from placement.insight.explanation.model import Both, Drop, Lower
 from placement.insight.explanation.text import as_line, as_text, closest_line
 from placement.insight.explanation.words import change_text
 from placement.tests.unit.insight.explanation.explanations import explained
@@ -44,15 +46,8 @@ def test_two_changes_of_equal_groups_are_in_different_groups():
     assert [
         remedy["text"] for remedy in document(query, "h CUSTOM_GPU=1", remedies=True)["remedies"]
     ] == ["without resources=CUSTOM_GPU:1 in any 2 of the 3 groups"]
-    text = change_text(
-        {
-            "change": "both",
-            "changes": [
-                {"change": "drop", "requirement": "resources1=VCPU:4", "alike": ["1", "2"]},
-                {"change": "amount", "resource_class": "VCPU", "to": 2, "group": "2"},
-            ],
-        }
-    )
+    drop = Drop(Amount("VCPU", 4), "1", alike=("1", "2"))
+    text = change_text(Both(drop, Lower("2", "VCPU", to=2)), {})
     assert text == "without resources=VCPU:4 in any of the 2 groups and at VCPU:2 in group 2"
 
 

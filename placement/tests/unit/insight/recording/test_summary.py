@@ -10,10 +10,11 @@ from placement.insight.recording.summary import (
     RecordsOfHour,
     beginning,
     subject,
-    subject_of_explanation,
     subject_of_refusal,
     summary,
 )
+from placement.tests.support.worlds import aggregate_uuid
+from placement.tests.unit.insight.explanation.explanations import explained
 
 UNTIL = datetime(2026, 11, 21, 2, 14, 7, tzinfo=UTC)
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
@@ -87,28 +88,23 @@ def test_a_summary_begins_with_a_whole_hour(since, first):
 
 
 @pytest.mark.parametrize(
-    ("code", "requirement", "names"),
+    ("query", "names"),
     [
-        ("capacity", "resources_GPU1=VCPU:8", "VCPU"),
-        ("one_provider", "resources1=VCPU:8,CUSTOM_GPU:1&required1=CUSTOM_A", "VCPU,CUSTOM_GPU"),
-        ("combined", "resources1=VCPU:8&resources2=VCPU:8", "VCPU"),
-        ("trait", "required=in:CUSTOM_A,CUSTOM_B", "CUSTOM_A,CUSTOM_B"),
-        ("root_trait", "root_required=!COMPUTE_STATUS_DISABLED", "COMPUTE_STATUS_DISABLED"),
-        ("forbidden_aggregate", f"member_of=!in:{AGGREGATE}", AGGREGATE),
-        ("in_tree", f"in_tree={AGGREGATE}", None),
+        ("resources_GPU=VCPU:1&required_GPU=CUSTOM_OFF", "CUSTOM_OFF"),
+        ("resources=VCPU:1&required=in:CUSTOM_OFF,CUSTOM_NOBODY", "CUSTOM_NOBODY,CUSTOM_OFF"),
+        ("resources=VCPU:1&root_required=CUSTOM_OFF", "CUSTOM_OFF"),
+        ("resources_VCPU=CUSTOM_GPU:1", "CUSTOM_GPU"),
+        ("resources=VCPU:9", "VCPU"),
+        ("resources1=VCPU:8&resources2=VCPU:8&group_policy=none", "VCPU"),
+        ("resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate", None),
+        ("resources=VCPU:1&member_of=@x", aggregate_uuid("x")),
+        ("resources=VCPU:1&in_tree=$x", None),
+        ("resources=VCPU:8", None),
     ],
 )
-def test_the_subject_of_an_explanation_has_the_names_of_the_last_row(code, requirement, names):
-    funnel = [
-        {"code": code, "requirement": "resources=DISK_GB:1"},
-        {"code": code, "requirement": requirement},
-    ]
-    assert subject_of_explanation(code, {"funnel": funnel}) == names
-
-
-def test_an_explanation_that_did_not_finish_has_no_subject():
-    assert subject_of_explanation("undetermined", {"funnel": []}) is None
-    assert subject_of_explanation("capacity", {"funnel": []}) is None
+def test_the_subject_is_what_the_last_requirement_is_about(query, names):
+    last = explained("h VCPU=8", query).last
+    assert subject(last.names if last else ()) == names
 
 
 def test_the_subject_of_a_refusal():
