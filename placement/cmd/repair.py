@@ -15,10 +15,10 @@ from placement import db_api
 from placement.cmd.errors import CommandError
 from placement.core.model import IncompleteConsumer
 from placement.core.text import printable
+from placement.db.resources.providers import provider_names
 from placement.db.store import Store
 from placement.insight.audit.text import value_text
 from placement.insight.names import named, uuids_in
-from placement.insight.recording.sql import provider_names
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.apply import (
     ALREADY,
@@ -185,7 +185,8 @@ def _report(store: Store, results: Sequence[Result], undo: Path | None, *, as_js
 def _names(store: Store, results: Iterable[Result]) -> Mapping[str, str]:
     """Return the names of the providers in results, by UUID."""
     text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in results])
-    return provider_names(store, uuids_in(text))
+    with store.read() as tx:
+        return provider_names(tx.connection, uuids_in(text))
 
 
 def _as_json(results: Iterable[Result], undo: Path | None, names: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """Statements for allocations, and the sums over them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -119,6 +119,44 @@ class Allocations(Statements):
         row = rows[0]
         consumer = Consumer(uuid, row.project_id, row.user_id, row.consumer_generation, row.type)
         return consumer, _allocated_resources(rows), _newest(rows)
+
+    def delete_on(
+        self, uuids: Iterable[str], provider_ids: Collection[int], class_id: int | None = None
+    ) -> None:
+        """Delete the allocations of locked consumers on providers, of one class or of all."""
+        of_class = [] if class_id is None else [_allocation.resource_class_id == class_id]
+        on_providers = _allocation.resource_provider_id.in_(provider_ids)
+        for chunk in chunks(uuids):
+            of_consumers = _allocation.consumer_id.in_(chunk)
+            self._connection.execute(_DELETE.where(of_consumers, on_providers, *of_class))
+
+    def move(self, uuid: str, source_id: int, target_id: int) -> None:
+        """Change the provider of the allocations of a locked consumer."""
+        self._connection.execute(
+            allocations.update()
+            .where(_allocation.consumer_id == uuid, _allocation.resource_provider_id == source_id)
+            .values(resource_provider_id=target_id, updated_at=utcnow())
+        )
+
+    def without(self, uuids: Iterable[str]) -> set[str]:
+        """Return the UUIDs of the consumers without allocations."""
+        empty = set(uuids)
+        for chunk in chunks(sorted(empty)):
+            holders = sa.select(_allocation.consumer_id).where(_allocation.consumer_id.in_(chunk))
+            empty.difference_update(self._connection.scalars(holders))
+        return empty
+
+    def amounts_on(self, provider_id: int, class_id: int) -> dict[str, int]:
+        """Return the allocated amounts of a class on a provider, by consumer."""
+        rows = self._connection.execute(
+            sa.select(_allocation.consumer_id, _amount)
+            .where(
+                _allocation.resource_provider_id == provider_id,
+                _allocation.resource_class_id == class_id,
+            )
+            .group_by(_allocation.consumer_id)
+        )
+        return {uuid: int(amount) for uuid, amount in rows}
 
     def exist_on(self, provider_id: int) -> bool:
         """Return whether a provider has allocations, with or without consumer."""

@@ -6,6 +6,7 @@ A write locks consumers before the providers of their allocations.
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -259,6 +260,22 @@ class Consumers(Statements):
             name_ids.by_column[column].update(column_ids)
         name_ids.looked_up = True
         return ids[: len(lookups)]
+
+    def advance(self, uuids: Iterable[str]) -> None:
+        """Increase the generations of locked consumers, whose owners stay the same."""
+        for chunk in chunks(sorted(uuids)):
+            self._connection.execute(
+                consumers.update()
+                .where(_consumer.uuid.in_(chunk))
+                .values(generation=_consumer.generation + 1, updated_at=utcnow())
+            )
+
+    def written_at(self, uuid: str) -> datetime | None:
+        """Return when a consumer was written last, None if it is not known."""
+        written_at = sa.func.coalesce(_consumer.updated_at, _consumer.created_at)
+        statement = sa.select(written_at).where(_consumer.uuid == uuid)
+        at: datetime | None = self._connection.scalar(statement)
+        return at
 
     def owners(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> dict[str, Owner]:
         """Return the owner of each consumer; projects, users and types are inserted as needed.

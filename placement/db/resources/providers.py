@@ -62,6 +62,7 @@ _LOCK = (
     .with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
+_NAMES = sa.select(_provider.uuid, _provider.name)
 _ROOTS = sa.select(_provider.root_provider_id)
 _NODES = sa.select(
     _provider.id, _provider.uuid, _provider.parent_provider_id, _provider.root_provider_id
@@ -134,6 +135,12 @@ def provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, i
     """Return the ids of the providers that exist, by UUID.  Cost: none without UUIDs."""
     rows = rows_of(connection, _IDS, _provider.uuid, sorted(set(uuids)))
     return {row.uuid: row.id for row in rows}
+
+
+def provider_names(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, str]:
+    """Return the names of the providers that exist and have one, by UUID."""
+    rows = rows_of(connection, _NAMES, _provider.uuid, sorted(set(uuids)))
+    return {row.uuid: row.name for row in rows if row.name is not None}
 
 
 class Node(NamedTuple):

@@ -13,7 +13,26 @@ from difflib import get_close_matches
 from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
 from placement.core.text import timestamp
 from placement.insight.audit import hosts
-from placement.insight.audit.hosts import rows_of
+from placement.insight.audit.hosts import named
+from placement.insight.audit.kinds import (
+    EmptyConsumer,
+    MissingConsumer,
+    MissingInventory,
+    MissingParent,
+    MissingProvider,
+    MissingRoot,
+    OverCapacity,
+    ReservedInUse,
+    SimilarNames,
+    SimilarTypes,
+    StaleProvider,
+    UntypedConsumers,
+    UnusedClass,
+    UnusedTrait,
+    UnusedType,
+    UsageCounter,
+    WrongRoot,
+)
 from placement.insight.audit.model import (
     INSTANCE,
     MIGRATION,
@@ -73,26 +92,23 @@ def _of_tree(
     parent, root = (providers.get(id_ or 0) for id_ in (provider.parent_id, provider.root_id))
     *_, last = hosts.ancestors(provider, providers)
     top = None if last.parent_id in providers else last  # in a loop, the last one has a parent
-    rows = rows_of(provider) | {
-        "parent": parent.uuid if parent else None,
-        "root": root.uuid if root else None,
-        "expected_root": top.uuid if top else None,
-    }
+    parent_uuid, root_uuid, top_uuid = (each and each.uuid for each in (parent, root, top))
+    fields = (named(provider), parent_uuid, root_uuid, top_uuid)
     if root is None:
         repair = "set the root to that of the parent, or to the provider itself"
-        return Finding("missing_root", rows, _cause_of_missing(provider.root_id), repair)
+        return Finding(MissingRoot(*fields), _cause_of_missing(provider.root_id), repair)
     if provider.parent_id is not None and parent is None:
         cause = _cause_of_missing(provider.parent_id)
-        return Finding("missing_parent", rows, cause, "make it a root")
+        return Finding(MissingParent(*fields), cause, "make it a root")
     if top is None:
         repair = "none: set the parent of one provider of the loop to NULL"
-        return Finding("wrong_root", rows, "its parents are a loop", repair)
+        return Finding(WrongRoot(*fields), "its parents are a loop", repair)
     if root is top:
         return None
     if parent is None:
-        return Finding("wrong_root", rows, "it has no parent", "set the root to the provider")
+        return Finding(WrongRoot(*fields), "it has no parent", "set the root to the provider")
     cause = f"the root of its parent {parent.uuid} is another one"
-    return Finding("wrong_root", rows, cause, "set the root to that of the parent")
+    return Finding(WrongRoot(*fields), cause, "set the root to that of the parent")
 
 
 def _cause_of_missing(id_: int | None) -> str:
@@ -108,44 +124,46 @@ def _without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
         provider = state.providers.get(key[0])
         resource_class = _class_name(state, key)
         if provider is None:
-            rows = {"provider_id": key[0], "resource_class": resource_class, "used": usage.amount}
+            kind = MissingProvider(key[0], resource_class, usage.amount)
             cause = "the provider was removed without its allocations"
-            yield Finding("missing_provider", rows, cause, "delete the allocations")
+            yield Finding(kind, cause, "delete the allocations")
         elif key not in present:
-            rows = {**rows_of(provider), "resource_class": resource_class, "used": usage.amount}
             cause = "the inventory was removed without its allocations"
             repair = "add the inventory again, or move the consumers away"
-            yield Finding("missing_inventory", rows, cause, repair)
+            without = MissingInventory(named(provider), resource_class, usage.amount)
+            yield Finding(without, cause, repair)
 
 
 def _counters(state: AuditedState) -> Iterator[Finding]:
     for provider, inventory, usage in _inventories(state):
         if inventory.used != usage.amount:
-            rows = _inventory(state, provider, inventory) | {
-                "counter": inventory.used,
-                "used": usage.amount,
-            }
+            name = _class_name(state, (provider.id, inventory.class_id))
+            kind = UsageCounter(named(provider), name, inventory.used, usage.amount)
             cause = "another program wrote to the database: openstack-placement, or SQL"
-            yield Finding("usage_counter", rows, cause, "set the counter to the sum")
+            yield Finding(kind, cause, "set the counter to the sum")
 
 
 def _over_capacity(state: AuditedState) -> Iterator[Finding]:
     for provider, inventory, usage in _inventories(state):
         if usage.amount and not is_within_capacity(inventory.limits, usage.amount, 0):
-            rows = _inventory(state, provider, inventory) | {
-                "used": usage.amount,
-                "capacity": integer_capacity(inventory.limits),
-                "total": inventory.limits.total,
-                "reserved": inventory.limits.reserved,
-                "allocation_ratio": inventory.limits.allocation_ratio,
-            }
+            limits = inventory.limits
+            values = (
+                named(provider),
+                _class_name(state, (provider.id, inventory.class_id)),
+                usage.amount,
+                integer_capacity(limits),
+                limits.total,
+                limits.reserved,
+                limits.allocation_ratio,
+            )
             if is_reserved_in_use(inventory.limits, usage.amount):
                 cause = "reserved: the usage is within the capacity without it"
                 repair = "none if the amount was reserved on purpose, as nova does in use"
-                yield Finding("reserved_in_use", rows, cause, repair)
+                yield Finding(ReservedInUse(*values), cause, repair)
             else:
                 repair = "raise the capacity, or move consumers away"
-                yield Finding("over_capacity", rows, _cause_of_excess(inventory, usage), repair)
+                cause = _cause_of_excess(inventory, usage)
+                yield Finding(OverCapacity(*values), cause, repair)
 
 
 def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
@@ -184,13 +202,11 @@ def _consumers(state: AuditedState) -> Iterator[Finding]:
         lone[allocation.consumer_uuid][holder][name] = allocation.amount
     for uuid, allocations in sorted(lone.items()):
         amounts = {provider: dict(by_class) for provider, by_class in allocations.items()}
-        rows: dict[str, object] = {"consumer": uuid, "allocations": amounts}
         repair = "create the consumer for the incomplete project and user"
-        yield Finding("missing_consumer", rows, "", repair)
+        yield Finding(MissingConsumer(uuid, amounts), "", repair)
     for uuid, generation in sorted(state.empty_consumers):
         cause = "its allocations were deleted without it"
-        rows = {"consumer": uuid, "generation": generation}
-        yield Finding("empty_consumer", rows, cause, "delete the consumer")
+        yield Finding(EmptyConsumer(uuid, generation), cause, "delete the consumer")
 
 
 # --- notices ----------------------------------------------------------------------------
@@ -207,17 +223,16 @@ def _similar_names(state: AuditedState) -> Iterator[Finding]:
         groups[first if first in short else name].append(root)
     for name, group in sorted(groups.items()):
         if len(group) > 1:
-            rows = {"providers": [rows_of(root) for root in sorted(group)]}
             cause = f"all may be the host {name}"
             repair = "keep one, and move the allocations of the others to it"
-            yield Finding("similar_names", rows, cause, repair)
+            yield Finding(SimilarNames([named(root) for root in sorted(group)]), cause, repair)
 
 
 def _unused(state: AuditedState) -> Iterator[Finding]:
     for name in sorted(state.unused_classes):
-        yield Finding("unused_class", {"resource_class": name}, "", "delete the resource class")
+        yield Finding(UnusedClass(name), "", "delete the resource class")
     for name in sorted(state.unused_traits):
-        yield Finding("unused_trait", {"trait": name}, "", "delete the trait")
+        yield Finding(UnusedTrait(name), "", "delete the trait")
 
 
 def _consumer_types(state: AuditedState) -> Iterator[Finding]:
@@ -225,17 +240,19 @@ def _consumer_types(state: AuditedState) -> Iterator[Finding]:
     for name in sorted(numbers.keys() - _TYPES_OF_NOVA):
         if not numbers[name]:
             cause = "no consumer has it"
-            yield Finding("unused_type", {"type": name}, cause, "delete the consumer type")
+            yield Finding(UnusedType(name), cause, "delete the consumer type")
     for name, similar in _similar_types(numbers):
-        rows = {"type": name, "consumers": numbers[name], "similar_to": similar}
         cause = f"{numbers[similar]} consumers have the type {similar}"
-        yield Finding("similar_types", rows, cause, "correct the client that writes this type")
+        yield Finding(
+            SimilarTypes(name, numbers[name], similar),
+            cause,
+            "correct the client that writes this type",
+        )
     without_type = state.consumer_types.get(None)
     if without_type and any(numbers.values()):
-        rows = {"type": UNKNOWN_TYPE, "consumers": without_type}
         cause = "written below microversion 1.38, while other consumers have a type"
         repair = "upgrade the client that writes them; its next write sets the type"
-        yield Finding("untyped_consumers", rows, cause, repair)
+        yield Finding(UntypedConsumers(UNKNOWN_TYPE, without_type), cause, repair)
 
 
 def _similar_types(numbers: Mapping[str, int]) -> Iterator[tuple[str, str]]:
@@ -275,18 +292,10 @@ def _stale_providers(state: AuditedState, before: datetime) -> Iterator[Finding]
             at = timestamp(provider.updated_at)
             cause = f"its generation has not changed since {at}"
             repair = "check that the host exists; move its consumers away if it does not"
-            rows = {**rows_of(provider), "updated_at": at}
-            yield Finding("stale_provider", rows, cause, repair)
+            yield Finding(StaleProvider(named(provider), at), cause, repair)
 
 
 # --- rows -------------------------------------------------------------------------------
-
-
-def _inventory(
-    state: AuditedState, provider: AuditedProvider, inventory: AuditedInventory
-) -> dict[str, object]:
-    name = _class_name(state, (provider.id, inventory.class_id))
-    return {**rows_of(provider), "resource_class": name}
 
 
 def _class_name(state: AuditedState, key: Key) -> str:

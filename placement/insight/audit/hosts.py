@@ -6,6 +6,15 @@ A host is a provider with the trait COMPUTE_NODE, which nova-compute sets.
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
+from placement.insight.audit.kinds import (
+    AggregatesOfNova,
+    HostWithoutAggregate,
+    HypervisorWithoutProvider,
+    Named,
+    NestedComputeNode,
+    ProviderWithoutHypervisor,
+    ProviderWithoutInventory,
+)
 from placement.insight.audit.model import (
     AuditedProvider,
     AuditedProviders,
@@ -35,15 +44,11 @@ def nested_compute_nodes(state: AuditedState) -> Iterator[Finding]:
         hosts = [ancestor for ancestor in chain if ancestor.id in state.compute_nodes]
         if len(hosts) > 1 and hosts[0] is provider:
             host = hosts[1]
-            rows = {
-                **rows_of(provider),
-                "host": {"uuid": host.uuid, "name": host.name},
-                "parent": _uuid(provider.parent_id, state),
-                "root": _uuid(provider.root_id, state),
-            }
+            parent, root = (_uuid(id_, state) for id_ in (provider.parent_id, provider.root_id))
+            kind = NestedComputeNode(named(provider), named(host), parent, root)
             cause = f"it is below {host.name}: candidates and claims combine both hosts"
             repair = "make it the root of its own tree, with the providers below it"
-            yield Finding("nested_compute_node", rows, cause, repair)
+            yield Finding(kind, cause, repair)
 
 
 def _uuid(id_: int | None, state: AuditedState) -> str | None:
@@ -60,7 +65,7 @@ def providers_without_inventory(state: AuditedState) -> Iterator[Finding]:
         if provider.id not in used:
             cause = "nothing has reported it, or it is left over"
             repair = "check that the service that created it runs; otherwise delete the provider"
-            yield Finding("provider_without_inventory", rows_of(provider), cause, repair)
+            yield Finding(ProviderWithoutInventory(named(provider)), cause, repair)
 
 
 def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
@@ -76,7 +81,7 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
     for host in missing:
         cause = f"{len(hosts) - len(missing)} of {len(hosts)} hosts are in an aggregate"
         repair = "add it to its host aggregates in nova, which synchronizes them"
-        yield Finding("host_without_aggregate", rows_of(host), cause, repair)
+        yield Finding(HostWithoutAggregate(named(host)), cause, repair)
 
 
 def hypervisor_findings(
@@ -90,18 +95,18 @@ def hypervisor_findings(
     uuids = {name: uuid for uuid, name in names.items()}
     for uuid, name in sorted(hypervisors.items()):
         if uuid not in names:
-            rows: dict[str, object] = {"hypervisor": {"uuid": uuid, "name": name}}
+            other = None
             cause = "nova-compute did not create it, or it was deleted"
             if name in uuids:
-                rows["provider"] = {"uuid": uuids[name], "name": name}
+                other = Named(uuids[name], name)
                 cause = "a provider with another UUID has the name"
             repair = "see the log of nova-compute on the host; adopt or rename the other provider"
-            yield Finding("hypervisor_without_provider", rows, cause, repair)
+            kind = HypervisorWithoutProvider(Named(uuid, name), other)
+            yield Finding(kind, cause, repair)
     for uuid in sorted(set(providers.hosts) - hypervisors.keys()):
-        rows = {"provider": {"uuid": uuid, "name": names[uuid]}}
         cause = "the host was removed, or belongs to another region"
         repair = "move its consumers away, and retire it"
-        yield Finding("provider_without_hypervisor", rows, cause, repair)
+        yield Finding(ProviderWithoutHypervisor(Named(uuid, names[uuid])), cause, repair)
 
 
 def aggregate_findings(
@@ -122,19 +127,14 @@ def aggregate_findings(
         stored = set(providers.aggregates.get(uuid, ()))
         missing, extra = of_nova - stored, (stored & aggregates.keys()) - of_nova
         if missing or extra:
-            name = providers.names[uuid]
-            listed = {
-                kind: [{"uuid": key, "name": aggregates[key].name} for key in sorted(keys)]
-                for kind, keys in (("missing", missing), ("extra", extra))
-            }
-            rows = {
-                "provider": {"uuid": uuid, "name": name},
-                **listed,
-                "aggregates": sorted(stored - extra),
-            }
+            kind = AggregatesOfNova(
+                Named(uuid, providers.names[uuid]),
+                missing=[Named(key, aggregates[key].name) for key in sorted(missing)],
+                extra=[Named(key, aggregates[key].name) for key in sorted(extra)],
+                aggregates=sorted(stored - extra),
+            )
             yield Finding(
-                "aggregates_of_nova",
-                rows,
+                kind,
                 "the host is in other aggregates in nova than in Placement",
                 "add it to the missing aggregates" if missing else "remove it from the extra ones",
             )
@@ -159,6 +159,6 @@ def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Ma
     return found
 
 
-def rows_of(provider: AuditedProvider) -> dict[str, object]:
+def named(provider: AuditedProvider) -> Named:
     """Return UUID and name of a provider."""
-    return {"provider": {"uuid": provider.uuid, "name": provider.name}}
+    return Named(provider.uuid, provider.name)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from placement.insight.audit import live_sources, placed
 from placement.insight.audit.hosts import aggregate_findings, hypervisor_findings
+from placement.insight.audit.kinds import OrphanedConsumer
 from placement.insight.audit.model import (
     INSTANCE,
     MIGRATION,
@@ -27,7 +28,7 @@ from placement.insight.audit.model import (
 )
 from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
 
-ORPHANED: Final = "orphaned_consumer"
+ORPHANED: Final = OrphanedConsumer.code
 FEW: Final = 10
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _NO_PROVIDERS: Final = AuditedProviders({}, {}, ())
@@ -215,5 +216,5 @@ def _confirmed(
 
 def _orphan(consumer: ListedConsumer) -> Finding:
     cause = "the list of live consumers does not have it"
-    rows = placed.rows_of(consumer)
-    return Finding(ORPHANED, rows, cause, "remove its allocations, and the consumer")
+    kind = OrphanedConsumer(**placed.values_of(consumer))
+    return Finding(kind, cause, "remove its allocations, and the consumer")

@@ -12,6 +12,15 @@ from typing import Any, Final, NamedTuple, Self
 
 from placement.core.model import Inventory
 from placement.exception import BadRequest
+from placement.insight.audit import kinds
+from placement.insight.audit.kinds import (
+    AggregatesOfNova,
+    Kind,
+    MissingParent,
+    MissingRoot,
+    OfLaterRelease,
+    WrongRoot,
+)
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
@@ -262,18 +271,27 @@ def young(grace_minutes: int) -> str:
 class Finding:
     """A defect, or a possible defect, of the database.
 
-    ``rows`` names the rows concerned, by UUIDs and names; ``cause`` is empty if unknown. ``names``
+    ``kind`` has the rows concerned, by UUIDs and names; ``cause`` is empty if unknown. ``names``
     has the names of the providers in ``rows``, by UUID. ``ends`` if the state ends without an
     operator: it is a notice then, and is not repaired. ``commands`` write a plan.
     """
 
-    code: str
-    rows: Mapping[str, Any]
+    kind: Kind
     cause: str
     repair: str
     names: Mapping[str, str] = field(default_factory=dict)
     ends: bool = False
     commands: Commands = _COMMANDS
+
+    @property
+    def code(self) -> str:
+        """The stable code of the kind."""
+        return self.kind.code
+
+    @property
+    def rows(self) -> Mapping[str, Any]:
+        """The rows in the document of findings."""
+        return kinds.rows_of(self.kind)
 
     @property
     def severity(self) -> str:
@@ -283,32 +301,36 @@ class Finding:
     @property
     def repair_command(self) -> str:
         """The command with which the repair begins; empty if there is none."""
-        if self.ends or self.rows.get("expected_root", "") is None:  # None: a loop of parents
-            return ""
-        if self.code == "aggregates_of_nova" and not self.rows["missing"]:
-            return self._set_aggregates()
+        match self.kind:
+            case MissingRoot() | MissingParent() | WrongRoot() as tree if not tree.expected_root:
+                return ""  # a loop of parents
+            case AggregatesOfNova(missing=[]) as host:
+                kept = [f"--aggregate {uuid}" for uuid in host.aggregates]
+                return " ".join((_AGGREGATES, *kept, str(host.provider.uuid)))
+            case OfLaterRelease():
+                return ""
+            case _:
+                return "" if self.ends else self._command()
+
+    def _command(self) -> str:
         uuid, name = next(iter(self.names.items()), ("", ""))
-        name = self.rows.get("hypervisor", {}).get("name", name)
+        rows = self.rows
+        name = rows.get("hypervisor", {}).get("name", name)
         return CODES[self.code].command.format(
             code=self.code,
             uuid=uuid,
             name=shlex.quote(str(name)),
-            type=shlex.quote(str(self.rows.get("type"))),
-            consumer=self.rows.get("consumer"),
+            type=shlex.quote(str(rows.get("type"))),
+            consumer=rows.get("consumer"),
             **self.commands._asdict(),
         )
-
-    def _set_aggregates(self) -> str:
-        """Return the command that removes a provider from aggregates that nova does not have."""
-        kept = [f"--aggregate {uuid}" for uuid in self.rows["aggregates"]]
-        return " ".join((_AGGREGATES, *kept, self.rows["provider"]["uuid"]))
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding in the document of findings."""
         return {
             "code": self.code,
             "severity": self.severity,
-            "rows": dict(self.rows),
+            "rows": self.rows,
             "cause": self.cause,
             "repair": self.repair,
             "repair_command": self.repair_command,
@@ -318,6 +340,7 @@ class Finding:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the finding of a document, which a service of a later release may have sent."""
-        finding = cls(*(document[name] for name in ("code", "rows", "cause", "repair", "names")))
+        kind = kinds.from_rows(document["code"], document["rows"])
+        finding = cls(kind, *(document[name] for name in ("cause", "repair", "names")))
         is_notice = document.get("severity") == NOTICE
         return replace(finding, ends=is_notice and finding.severity != NOTICE)

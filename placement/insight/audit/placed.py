@@ -3,15 +3,21 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from placement.core.text import timestamp
+from placement.insight.audit.kinds import (
+    AllocationsOnOtherHost,
+    DoubledConsumer,
+    Named,
+    ServerWithoutAllocations,
+)
 from placement.insight.audit.model import AuditedProviders, Finding, LiveConsumers, Skipped
 from placement.insight.consumers.model import ListedConsumer
 
-DOUBLED: Final = "doubled_consumer"
-ELSEWHERE: Final = "allocations_on_other_host"
-MISSING: Final = "server_without_allocations"
+DOUBLED: Final = DoubledConsumer.code
+ELSEWHERE: Final = AllocationsOnOtherHost.code
+MISSING: Final = ServerWithoutAllocations.code
 _MOVING: Final = "the server is being moved"
 _HIDDEN: Final = "nova does not return the host of the server to this user"
 _NO_PROVIDER: Final = "no provider is the host of the server"
@@ -168,27 +174,26 @@ def _on_other_hosts(
     if left:
         cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"
         repair = f"remove its allocations outside of {names[host]}"
-        rows = _rows_of_doubled(consumer, host, left, trees, names)
-        yield Finding(DOUBLED, rows, cause, repair)
+        yield Finding(_doubled(consumer, host, left, trees, names), cause, repair)
     for root in sorted(down):
         cause = f"the instance was evacuated to {names[host]}, and {names[root]} is down"
         repair = f"none: nova removes the allocations when {names[root]} returns"
-        rows = _rows_of_doubled(consumer, host, [root], trees, names)
-        yield Finding(DOUBLED, rows, cause, repair, ends=True)
+        yield Finding(_doubled(consumer, host, [root], trees, names), cause, repair, ends=True)
 
 
-def _rows_of_doubled(
+def _doubled(
     consumer: ListedConsumer,
     host: str,
     others: Collection[str],
     trees: Trees,
     names: Mapping[str, str],
-) -> dict[str, object]:
-    return rows_of(consumer) | {
-        "host": {"uuid": host, "name": names[host]},
-        "others": [{"uuid": root, "name": names[root]} for root in others],
-        "providers": sorted(uuid for root in others for uuid in trees[root]),
-    }
+) -> DoubledConsumer:
+    return DoubledConsumer(
+        **values_of(consumer),
+        host=Named(host, names[host]),
+        others=[Named(root, names[root]) for root in others],
+        providers=sorted(uuid for root in others for uuid in trees[root]),
+    )
 
 
 def _elsewhere(
@@ -198,20 +203,20 @@ def _elsewhere(
     trees: Trees,
     names: Mapping[str, str],
 ) -> Finding:
-    rows = rows_of(consumer) | {"host": {"uuid": host, "name": name}}
+    kind = AllocationsOnOtherHost(**values_of(consumer), host=Named(host, name))
     listed = ", ".join(names[root] for root in trees)
     cause = f"nova says that the server is on {name}; its allocations are on {listed}"
-    return Finding(ELSEWHERE, rows, cause, f"replace its allocations by those on {name}")
+    return Finding(kind, cause, f"replace its allocations by those on {name}")
 
 
 def _missing(uuid: str, name: str, host: str | None, names: Mapping[str, str]) -> Finding:
-    rows = {"consumer": uuid, "host": {"uuid": host, "name": names.get(host or "", name)}}
+    kind = ServerWithoutAllocations(uuid, Named(host, names.get(host or "", name)))
     cause = f"the server is on {name}, whose capacity can be claimed a second time"
-    return Finding(MISSING, rows, cause, "create its allocations from its flavor")
+    return Finding(kind, cause, "create its allocations from its flavor")
 
 
-def rows_of(consumer: ListedConsumer) -> dict[str, object]:
-    """Return the rows of a finding about a consumer."""
+def values_of(consumer: ListedConsumer) -> dict[str, Any]:
+    """Return the fields of a finding that describe a consumer."""
     return {
         "consumer": consumer.uuid,
         "type": consumer.type,

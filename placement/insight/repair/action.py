@@ -7,7 +7,7 @@ Actions are performed one by one: a later action can rely on an earlier one (``m
 for each consumer of a provider, then ``delete_provider``).
 
 The class of an action has all that is particular to it: its fields in a file, with the values that
-they accept; the findings that it repairs; its statements; and the rows that are recorded for its
+they accept; its statements; and the rows that are recorded for its
 undo.
 """
 
@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, Self, get_args
 
 from placement.core.text import is_storable
-from placement.insight.audit.model import Finding
 from placement.insight.repair import rows
 from placement.insight.repair.transaction import Repair
 
@@ -83,35 +82,16 @@ def _accepts(type_: Any, value: object) -> bool:
 
 # --- actions --------------------------------------------------------------------------------
 
-FindingRows = Mapping[str, Any]
-"""The rows of a finding: UUIDs, names and amounts, by their names."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action(ABC):
     """One change; ``finding`` is the code of the finding that it repairs, or empty.
 
-    ``kind`` is the name of the action in a file, ``repairs`` the codes of the findings that it
-    can repair.
+    ``kind`` is the name of the action in a file.
     """
 
     kind: ClassVar[str]
-    repairs: ClassVar[Sequence[str]] = ()
     finding: Text = ""
-
-    @classmethod
-    def for_finding(cls, finding: Finding) -> Self | None:
-        """Return the action that repairs a finding, None if the repair needs a decision."""
-        values = cls._values(finding.rows)
-        if values is None:
-            return None
-        names = [attribute.name for attribute in fields(cls) if attribute.name != "finding"]
-        return cls(finding=finding.code, **{name: values[name] for name in names})
-
-    @staticmethod
-    def _values(rows: FindingRows) -> FindingRows | None:
-        """Return a mapping with the fields; None if the repair needs a decision."""
-        return rows
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

@@ -8,10 +8,11 @@ named.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never, get_args
 
 from placement.core.text import nouns
-from placement.insight.audit.model import NOTICE, Finding, Skipped
+from placement.insight.audit import kinds
+from placement.insight.audit.model import CODES, NOTICE, Finding, Skipped
 from placement.insight.audit.text import aligned
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.consumers import (
@@ -37,11 +38,118 @@ _ACTIONS: Final[Sequence[type[Action]]] = (
     *(MoveAllocations, RenameProvider, DeleteProvider),
 )
 _BY_KIND: Final = {action.kind: action for action in _ACTIONS}
-_BY_CODE: Final = {code: action for action in _ACTIONS for code in action.repairs}
-_ORDER: Final = list(_BY_CODE)
 
-REPAIRABLE: Final = frozenset(_BY_CODE)
+_NEEDS_DECISION = (
+    kinds.MissingInventory
+    | kinds.ServerWithoutAllocations
+    | kinds.AllocationsOnOtherHost
+    | kinds.HypervisorWithoutProvider
+    | kinds.ProviderWithoutHypervisor
+    | kinds.AggregatesOfNova
+    | kinds.OverCapacity
+    | kinds.ReservedInUse
+    | kinds.SimilarNames
+    | kinds.ProviderWithoutInventory
+    | kinds.HostWithoutAggregate
+    | kinds.SimilarTypes
+    | kinds.UntypedConsumers
+    | kinds.StaleProvider
+    | kinds.OfLaterRelease
+)
+
+REPAIRABLE: Final = frozenset(
+    kind.code for kind in {*get_args(kinds.Kind)} - {*get_args(_NEEDS_DECISION)}
+)
 """The codes of findings that have an action."""
+
+
+def action_for(kind: kinds.Kind) -> Action | None:  # noqa: PLR0911  one for each kind
+    """Return the action that repairs a finding, None if the repair needs a decision."""
+    match kind:
+        case kinds.OrphanedConsumer():
+            return _remove_allocations(kind, sorted(kind.allocations))
+        case kinds.DoubledConsumer():
+            return _remove_allocations(kind, kind.providers)
+        case kinds.MissingConsumer():
+            return CreateConsumer(finding=kind.code, consumer=kind.consumer)
+        case kinds.EmptyConsumer():
+            return RemoveConsumer(
+                finding=kind.code, consumer=kind.consumer, generation=kind.generation
+            )
+        case kinds.MissingProvider():
+            return RemoveStrayAllocations(
+                finding=kind.code,
+                provider_id=kind.provider_id,
+                resource_class=kind.resource_class,
+                used=kind.used,
+            )
+        case kinds.MissingRoot() | kinds.MissingParent() | kinds.WrongRoot():
+            return _set_tree(kind)
+        case kinds.NestedComputeNode():
+            return _make_root(kind)
+        case kinds.UsageCounter():
+            return SetUsageCounter(
+                finding=kind.code,
+                provider=str(kind.provider.uuid),
+                resource_class=kind.resource_class,
+                counter=kind.counter,
+                used=kind.used,
+            )
+        case kinds.UnusedClass() | kinds.UnusedTrait() | kinds.UnusedType():
+            return _delete_name(kind)
+        case _:
+            undecided: _NEEDS_DECISION = kind  # the type checker lists the kinds above if not
+            del undecided
+            return None
+
+
+def _remove_allocations(
+    kind: kinds.OrphanedConsumer | kinds.DoubledConsumer, providers: Sequence[str]
+) -> Action:
+    return RemoveAllocations(
+        finding=kind.code,
+        consumer=kind.consumer,
+        generation=kind.generation,
+        written_at=kind.written_at,
+        allocations=kind.allocations,
+        providers=providers,
+    )
+
+
+def _set_tree(kind: kinds.MissingRoot | kinds.MissingParent | kinds.WrongRoot) -> Action | None:
+    if kind.expected_root is None:  # a loop of parents
+        return None
+    return SetTree(
+        finding=kind.code,
+        provider=str(kind.provider.uuid),
+        parent=kind.parent,
+        root=kind.root,
+        new_parent=kind.parent,
+        new_root=kind.expected_root,
+    )
+
+
+def _make_root(kind: kinds.NestedComputeNode) -> Action | None:
+    if kind.parent is None or kind.root is None:  # of a service of an earlier release
+        return None
+    return MakeRoot(
+        finding=kind.code,
+        provider=str(kind.provider.uuid),
+        parent=kind.parent,
+        root=kind.root,
+    )
+
+
+def _delete_name(kind: kinds.UnusedClass | kinds.UnusedTrait | kinds.UnusedType) -> Action:
+    match kind:
+        case kinds.UnusedClass():
+            return DeleteResourceClass(finding=kind.code, resource_class=kind.resource_class)
+        case kinds.UnusedTrait():
+            return DeleteTrait(finding=kind.code, trait=kind.trait)
+        case kinds.UnusedType():
+            return DeleteConsumerType(finding=kind.code, type=kind.type)
+        case _:
+            assert_never(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +189,18 @@ def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
             unnamed_notices.update({finding.code} & REPAIRABLE)
             continue
         names |= finding.names
-        action = _BY_CODE[finding.code].for_finding(finding) if finding.code in _BY_CODE else None
+        action = action_for(finding.kind)
         if action is None:
             without_action[finding.code] += 1
         else:
             actions.append(action)
-    actions.sort(key=lambda action: _ORDER.index(action.finding))
+    actions.sort(key=_place)
     return Planned(actions, without_action, unnamed_notices, names)
+
+
+def _place(action: Action) -> tuple[int, int]:
+    """Return the place in a plan: in the order of the actions, then of the codes."""
+    return _ACTIONS.index(type(action)), list(CODES).index(action.finding)
 
 
 def from_json(document: Mapping[str, Any]) -> Action:

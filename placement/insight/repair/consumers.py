@@ -1,29 +1,20 @@
 """Actions on consumers and their allocations."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
-
-import sqlalchemy as sa
 
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim
 from placement.core.text import timestamp
 from placement.db.claims.consumers import TYPE, LockedConsumers, deletions, savings
 from placement.db.claims.inventories import additions
-from placement.db.clocks import utcnow
 from placement.db.resources.names import check_names
 from placement.db.resources.providers import lock_providers
-from placement.db.tables import allocations, consumers
 from placement.db.transaction import Transaction
-from placement.db.writes import chunks
-from placement.insight.repair.action import Action, Amounts, FindingRows, Id, Number, Text, Texts
+from placement.insight.repair.action import Action, Amounts, Id, Number, Text, Texts
 from placement.insight.repair.rows import Scope
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
-
-_allocation = allocations.c
-_consumer = consumers.c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +28,11 @@ class RemoveAllocations(Action):
     """
 
     kind: ClassVar = "remove_allocations"
-    repairs: ClassVar = ("orphaned_consumer", "doubled_consumer")
     consumer: Text
     generation: Number
     written_at: Text | None
     allocations: Amounts
     providers: Texts
-
-    @staticmethod
-    def _values(rows: FindingRows) -> FindingRows:
-        return {"providers": sorted(rows["allocations"]), **rows}
 
     def perform(self, repair: Repair) -> None:
         """Delete the allocations, and the consumer with its last one; subtract from counters."""
@@ -59,11 +45,11 @@ class RemoveAllocations(Action):
             raise ChangedSince("A provider does not exist any more.")
         ids = [providers[uuid].id for uuid in self.providers]
         repair.record(_rows_of(locked, [self.consumer]))
-        _delete_allocations(tx, [self.consumer], ids)
-        if _without_allocations(tx, [self.consumer]):
+        tx.allocations.delete_on([self.consumer], ids)
+        if tx.allocations.without([self.consumer]):
             tx.execute_all(deletions(locked.ids.values()))
         else:
-            _advance(tx, [self.consumer])
+            tx.consumers.advance([self.consumer])
         released = {
             (providers[uuid].id, class_ids[name]): -amount
             for uuid in self.providers
@@ -74,11 +60,7 @@ class RemoveAllocations(Action):
         tx.publish(ids)
 
     def _check_written_at(self, tx: Transaction) -> None:
-        at: datetime | None = tx.connection.execute(
-            sa.select(sa.func.coalesce(_consumer.updated_at, _consumer.created_at)).where(
-                _consumer.uuid == self.consumer
-            )
-        ).scalar_one_or_none()
+        at = tx.consumers.written_at(self.consumer)
         if timestamp(at) != self.written_at:
             raise ChangedSince(
                 f"The consumer {self.consumer} was written at {timestamp(at)}; when planned, at "
@@ -126,15 +108,8 @@ class MoveAllocations(Action):
         plan_claims(state, [claim])
         source_id, target_id = providers[self.source].id, providers[self.target].id
         repair.record(_rows_of(locked, [self.consumer]))
-        tx.connection.execute(
-            allocations.update()
-            .where(
-                _allocation.consumer_id == self.consumer,
-                _allocation.resource_provider_id == source_id,
-            )
-            .values(resource_provider_id=target_id, updated_at=utcnow())
-        )
-        _advance(tx, [self.consumer])
+        tx.allocations.move(self.consumer, source_id, target_id)
+        tx.consumers.advance([self.consumer])
         amounts = {class_ids[name]: used for name, used in self.allocations[self.source].items()}
         released = {(source_id, class_id): -used for class_id, used in amounts.items()}
         added = {(target_id, class_id): used for class_id, used in amounts.items()}
@@ -147,7 +122,6 @@ class RemoveConsumer(Action):
     """Remove a consumer that has no allocations."""
 
     kind: ClassVar = "remove_consumer"
-    repairs: ClassVar = ("empty_consumer",)
     consumer: Text
     generation: Number
 
@@ -155,7 +129,7 @@ class RemoveConsumer(Action):
         """Delete the row of the consumer."""
         tx = repair.tx
         locked = _locked(tx, self.consumer, self.generation, {})
-        if not _without_allocations(tx, [self.consumer]):
+        if not tx.allocations.without([self.consumer]):
             raise ChangedSince(f"The consumer {self.consumer} has allocations.")
         repair.record(_rows_of(locked, [self.consumer]))
         tx.execute_all(deletions(locked.ids.values()))
@@ -170,7 +144,6 @@ class CreateConsumer(Action):
     """
 
     kind: ClassVar = "create_consumer"
-    repairs: ClassVar = ("missing_consumer",)
     consumer: Text
 
     def perform(self, repair: Repair) -> None:
@@ -182,7 +155,7 @@ class CreateConsumer(Action):
         locked = tx.consumers.lock([self.consumer], [claim])
         if locked.ids:
             raise ChangedSince(f"The consumer {self.consumer} exists.")
-        if _without_allocations(tx, [self.consumer]):
+        if tx.allocations.without([self.consumer]):
             raise ChangedSince(f"The consumer {self.consumer} has no allocations any more.")
         owners = tx.consumers.owners([claim], locked)
         repair.record({"consumers": {"uuid": [self.consumer]}})
@@ -197,7 +170,6 @@ class RemoveStrayAllocations(Action):
     """
 
     kind: ClassVar = "remove_stray_allocations"
-    repairs: ClassVar = ("missing_provider",)
     provider_id: Id
     resource_class: Text
     used: Number
@@ -206,32 +178,20 @@ class RemoveStrayAllocations(Action):
         """Delete the allocations, and the consumers without other ones; there is no counter."""
         tx = repair.tx
         class_id = class_id_of(tx, self.resource_class)
-        locked = tx.consumers.lock(sorted(self._amounts(tx, class_id)))
+        locked = tx.consumers.lock(sorted(tx.allocations.amounts_on(self.provider_id, class_id)))
         if lock_providers(tx.connection, [self.provider_id]):
             raise ChangedSince(f"A provider with the id {self.provider_id} exists.")
-        amounts = self._amounts(tx, class_id)
+        amounts = tx.allocations.amounts_on(self.provider_id, class_id)
         if sum(amounts.values()) != self.used:
             raise ChangedSince(
                 f"{sum(amounts.values())} {self.resource_class} are allocated on the provider "
                 f"with the id {self.provider_id}; planned were {self.used}."
             )
         repair.record(_rows_of(locked, amounts))
-        _delete_allocations(tx, sorted(amounts), [self.provider_id], class_id)
-        empty = _without_allocations(tx, amounts)
+        tx.allocations.delete_on(sorted(amounts), [self.provider_id], class_id)
+        empty = tx.allocations.without(amounts)
         tx.execute_all(deletions(locked.ids[uuid] for uuid in sorted(empty & locked.ids.keys())))
-        _advance(tx, amounts.keys() - empty)
-
-    def _amounts(self, tx: Transaction, class_id: int) -> dict[str, int]:
-        """Return the amounts by consumer."""
-        rows = tx.connection.execute(
-            sa.select(_allocation.consumer_id, sa.func.sum(_allocation.used))
-            .where(
-                _allocation.resource_provider_id == self.provider_id,
-                _allocation.resource_class_id == class_id,
-            )
-            .group_by(_allocation.consumer_id)
-        )
-        return {uuid: int(amount) for uuid, amount in rows}
+        tx.consumers.advance(amounts.keys() - empty)
 
 
 def _locked(tx: Transaction, uuid: str, generation: int, amounts: Amounts) -> LockedConsumers:
@@ -264,40 +224,3 @@ def _rows_of(locked: LockedConsumers, uuids: Iterable[str]) -> Scope:
         "consumers": {"uuid": listed},
         "allocations": {"consumer_id": listed},
     }
-
-
-def _delete_allocations(
-    tx: Transaction,
-    uuids: Iterable[str],
-    provider_ids: Collection[int],
-    class_id: int | None = None,
-) -> None:
-    """Delete the allocations of locked consumers on the providers, of one class or of all."""
-    of_class = [] if class_id is None else [_allocation.resource_class_id == class_id]
-    for chunk in chunks(uuids):
-        tx.connection.execute(
-            allocations.delete().where(
-                _allocation.consumer_id.in_(chunk),
-                _allocation.resource_provider_id.in_(provider_ids),
-                *of_class,
-            )
-        )
-
-
-def _without_allocations(tx: Transaction, uuids: Iterable[str]) -> set[str]:
-    """Return the UUIDs of the consumers without allocations."""
-    empty = set(uuids)
-    for chunk in chunks(sorted(empty)):
-        holders = sa.select(_allocation.consumer_id).where(_allocation.consumer_id.in_(chunk))
-        empty.difference_update(tx.connection.execute(holders).scalars())
-    return empty
-
-
-def _advance(tx: Transaction, uuids: Iterable[str]) -> None:
-    """Increase the generations of locked consumers by one."""
-    for chunk in chunks(sorted(uuids)):
-        tx.connection.execute(
-            consumers.update()
-            .where(_consumer.uuid.in_(chunk))
-            .values(generation=_consumer.generation + 1, updated_at=utcnow())
-        )

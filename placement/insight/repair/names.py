@@ -17,7 +17,6 @@ class DeleteResourceClass(Action):
     """Delete a custom resource class that no inventory has."""
 
     kind: ClassVar = "delete_resource_class"
-    repairs: ClassVar = ("unused_class",)
     resource_class: Text
 
     def perform(self, repair: Repair) -> None:
@@ -32,7 +31,6 @@ class DeleteTrait(Action):
     """Delete a custom trait that no provider has."""
 
     kind: ClassVar = "delete_trait"
-    repairs: ClassVar = ("unused_trait",)
     trait: Text
 
     def perform(self, repair: Repair) -> None:
@@ -71,7 +69,6 @@ class DeleteConsumerType(Action):
     """Delete a consumer type that no consumer has; the next claim of this type inserts it."""
 
     kind: ClassVar = "delete_consumer_type"
-    repairs: ClassVar = ("unused_type",)
     type: Text
 
     def perform(self, repair: Repair) -> None:

@@ -12,7 +12,7 @@ from placement.db.resources.providers import Node, lock_providers, provider_ids
 from placement.db.tables import inventories, resource_providers
 from placement.db.transaction import Transaction
 from placement.db.writes import rows_of
-from placement.insight.repair.action import Action, FindingRows, Number, ProviderName, Text
+from placement.insight.repair.action import Action, Number, ProviderName, Text
 from placement.insight.repair.rows import EXCESS
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
 
@@ -37,19 +37,11 @@ class SetTree(Action):
     """
 
     kind: ClassVar = "set_tree"
-    repairs: ClassVar = ("missing_root", "missing_parent", "wrong_root")
     provider: Text
     parent: Text | None
     root: Text | None
     new_parent: Text | None
     new_root: Text
-
-    @staticmethod
-    def _values(rows: FindingRows) -> FindingRows | None:
-        if rows["expected_root"] is None:
-            return None
-        new = {"new_parent": rows["parent"], "new_root": rows["expected_root"]}
-        return {**rows, **new, "provider": rows["provider"]["uuid"]}
 
     def perform(self, repair: Repair) -> None:
         """Change the row of the provider."""
@@ -98,16 +90,9 @@ class MakeRoot(Action):
     """
 
     kind: ClassVar = "make_root"
-    repairs: ClassVar = ("nested_compute_node",)
     provider: Text
     parent: Text
     root: Text
-
-    @staticmethod
-    def _values(rows: FindingRows) -> FindingRows | None:
-        if rows.get("parent") is None or rows.get("root") is None:
-            return None  # of a service of an earlier release
-        return {**rows, "provider": rows["provider"]["uuid"]}
 
     def perform(self, repair: Repair) -> None:
         """Change the row of the provider, and the root of the providers below it."""
@@ -204,15 +189,10 @@ class SetUsageCounter(Action):
     """Set the usage counter of an inventory to the sum of the allocations at that time."""
 
     kind: ClassVar = "set_usage_counter"
-    repairs: ClassVar = ("usage_counter",)
     provider: Text
     resource_class: Text
     counter: Number
     used: Number
-
-    @staticmethod
-    def _values(rows: FindingRows) -> FindingRows:
-        return {**rows, "provider": rows["provider"]["uuid"]}
 
     def perform(self, repair: Repair) -> None:
         """Subtract from the counter what it exceeds the sum by."""

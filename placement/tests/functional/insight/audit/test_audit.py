@@ -18,6 +18,7 @@ from placement.insight.audit.live_consumers import compare
 from placement.insight.audit.model import (
     CODES,
     AuditSettings,
+    Finding,
     LiveConsumers,
     Skipped,
 )
@@ -48,6 +49,12 @@ def test_each_defect_is_found_and_nothing_else(store, name):
     make(Host(store))
     (finding,) = audit(store, EVERYTHING).findings
     assert finding.code == code
+    document = json.loads(json.dumps(finding.as_json()))
+    assert Finding.from_json(document).as_json() == {
+        **document,
+        "repair_command": Finding.from_json(document).repair_command,
+    }
+    assert Finding.from_json(document).kind == finding.kind
     if code == "over_capacity":
         assert finding.cause.startswith("total") == (name == "total")
 

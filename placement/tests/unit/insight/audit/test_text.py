@@ -1,15 +1,25 @@
 """The findings of an audit as a text."""
 
-from placement.insight.audit.model import Finding, Skipped
+from placement.insight.audit.kinds import UnusedClass
+from placement.insight.audit.model import CODES, Finding, Skipped
 from placement.insight.audit.text import findings_text, skipped_counts
 
 HOSTS = {"uuid-1": "host1", "uuid-2": "host2"}
 
 
+def document(code, rows, cause, repair, names):
+    values = {"code": code, "rows": rows, "cause": cause, "repair": repair, "names": names}
+    command = Finding(UnusedClass("A"), "", "").repair_command
+    if names:
+        command = f"openstack resource consumer list --provider {next(iter(names))}"
+    severity = CODES[code].severity
+    return {**values, "severity": severity, "repair_command": command}
+
+
 def excess(uuid, name):
     provider = {"uuid": uuid, "name": HOSTS[uuid]}
     rows = {"provider": provider, "resource_class": name, "used": 4, "capacity": 2}
-    return Finding("over_capacity", rows, "reserved", "move", {uuid: HOSTS[uuid]}).as_json()
+    return document("over_capacity", rows, "reserved", "move", {uuid: HOSTS[uuid]})
 
 
 def test_the_classes_of_a_provider_are_listed_under_it():
@@ -32,7 +42,7 @@ def test_the_classes_of_a_provider_are_listed_under_it():
 
 def test_classes_without_a_provider_are_separate():
     unused = [
-        Finding("unused_class", {"resource_class": name}, "", "delete").as_json()
+        document("unused_class", {"resource_class": name}, "", "delete", {})
         for name in ("CUSTOM_A", "CUSTOM_B")
     ]
     text = findings_text(unused, ["unused_class"])
