@@ -1,7 +1,8 @@
 """Creates the services and the WSGI application from the configuration."""
 
+from collections.abc import Iterable
 from functools import partial
-from wsgiref.types import WSGIApplication
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
@@ -59,6 +60,21 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
         checks = HealthChecks(app_services.store, current, url)
         application = health.with_health_checks(application, config, checks)
     return application, app_services.engine
+
+
+def check(config: cfg.ConfigOpts) -> None:
+    """Check what the application needs besides its database, and change nothing.
+
+    Raises: what ``load`` raises, as RuntimeError, cfg.Error or ImportError.
+    """
+    if config.metrics.enabled:
+        metrics.check_is_available(config)
+    middleware.pipeline(_unused, config)
+    auth.check_is_configured(config)
+
+
+def _unused(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    raise NotImplementedError
 
 
 def inventory_metrics(

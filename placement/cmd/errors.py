@@ -118,6 +118,29 @@ def _missing_connection() -> str:
     )
 
 
+# the extras of openplacement with optional libraries, by module
+_EXTRAS = {
+    "MySQLdb": "mysqlclient",
+    "psycopg": "postgresql",
+    "prometheus_client": "metrics",
+    "osprofiler": "profiling",
+    "werkzeug": "profiling",
+    "openstack": "cli",
+}
+_DRIVERS = {"psycopg2": "postgresql+psycopg", "asyncpg": "postgresql+psycopg"}
+
+
+def _missing_library(error: ImportError) -> str:
+    """Return the error, and the command that installs the module or the driver to use instead."""
+    reason = str(error).partition("\n")[0].rstrip(".")
+    module = (error.name or "").partition(".")[0]
+    if module in _EXTRAS:
+        return f"{reason}. Run `pip install 'openplacement[{_EXTRAS[module]}]'`."
+    if module in _DRIVERS:
+        return f"{reason}. Begin [placement_database]connection with {_DRIVERS[module]}://."
+    return f"{reason}. Install it."
+
+
 def _as(template: str) -> Callable[[Any], str]:
     """Return a function that inserts the first line of an error into the template."""
     return lambda error: template.format(str(error).partition("\n")[0].rstrip("."))
@@ -135,5 +158,5 @@ _DESCRIPTIONS: tuple[tuple[type[BaseException], Callable[[Any], str]], ...] = (
         DBAPIError,
         _as("The database does not have the expected schema: {}. Run `placement-manage db sync`."),
     ),
-    (ImportError, _as("{}. Install it; drivers of databases are extras of openplacement.")),
+    (ImportError, _missing_library),
 )

@@ -13,9 +13,10 @@ from oslo_upgradecheck import common_checks, upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from placement import conf as options
-from placement import db_api, policy
+from placement import db_api, deploy, policy
 from placement.cmd import errors
 from placement.conf.base import config_files
+from placement.conf.misspelled import misspelled
 from placement.core.snapshot.provider_table import ParentLoop, tree_order
 from placement.core.snapshot.rows import NO_ROW, numbers
 from placement.db import usage_counters
@@ -30,7 +31,6 @@ from placement.db.tables import (
     resource_providers,
     traits,
 )
-from placement.http import auth
 from placement.policy import files as policy_checks
 
 CANNOT_CHECK = 255
@@ -134,12 +134,18 @@ class Checks(upgradecheck.UpgradeCommands):
     def _startup(self) -> Result:
         """Check the conditions for the start of the API; its start may upgrade the schema."""
         try:
-            auth.check_is_configured(self._conf)
+            deploy.check(self._conf)
             if not self._conf.placement_database.sync_on_startup:
                 revisions.check_is_new_enough(self.store)
-        except RuntimeError as error:
-            return Result(Code.FAILURE, f"The API does not start: {error}")
+        except (RuntimeError, ImportError, cfg.Error) as error:
+            return Result(Code.FAILURE, f"The API does not start: {errors.message(error)}")
         return Result(Code.SUCCESS)
+
+    def _options(self) -> Result:
+        sentences = list(misspelled(self._conf))
+        if not sentences:
+            return Result(Code.SUCCESS)
+        return Result(Code.WARNING, f"{'; '.join(sentences)}. Correct or remove these options.")
 
     def _database_revision(self) -> Result:
         try:
@@ -150,6 +156,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     _upgrade_checks = (
         ("API Startup", _startup),
+        ("Options", _options),
         ("Database Revision", _database_revision),
         ("Missing Root Provider IDs", _roots),
         ("Incomplete Consumers", _consumers),

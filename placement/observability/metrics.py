@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -223,6 +224,22 @@ def configured_folder(conf: cfg.ConfigOpts) -> Path:
     if not folder:
         raise cfg.RequiredOptError("folder", cfg.OptGroup("metrics"))
     return Path(folder)
+
+
+def check_is_available(conf: cfg.ConfigOpts) -> None:
+    """Check the library and the directory of the metrics; the directory does not change.
+
+    Raises: ImportError, RequiredOptError, RuntimeError.
+    """
+    if find_spec("prometheus_client") is None:
+        raise ModuleNotFoundError("No module named 'prometheus_client'", name="prometheus_client")
+    folder = configured_folder(conf)
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        raise RuntimeError(
+            f"[metrics]folder is {folder}, and this user cannot write to {existing}. Run the "
+            "check as the user of the service, or set another directory."
+        )
 
 
 class MetricsMiddleware:

@@ -12,6 +12,8 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from placement.cmd import status
+from placement.observability import metrics
 from placement.tests.support import servers
 from placement.tests.support.processes import BIN, ROOT
 from placement.tests.support.waiting import wait_until
@@ -192,6 +194,59 @@ def test_upgrade_check_covers_authentication(run_command, database_url, variable
     assert result.returncode == (2 if problem else 0)
     words = re.sub(r"[|\s]+", " ", result.stdout)
     assert problem is None or problem in words
+
+
+@pytest.mark.parametrize(
+    ("folder", "problem"),
+    [
+        ("metrics", None),
+        ("", "value required for option folder"),
+        ("placement.conf/metrics", "cannot write to"),
+    ],
+)
+@on_sqlite
+def test_upgrade_check_covers_metrics(run_command, database_url, tmp_path, folder, problem):
+    (tmp_path / "placement.conf").touch()
+    variables = {
+        "OS_API__AUTH_STRATEGY": "noauth2",
+        "OS_METRICS__ENABLED": "true",
+        "OS_METRICS__FOLDER": str(tmp_path / folder) if folder else "",
+    }
+    result = run_command(*STATUS, **connection(database_url, **variables))
+    assert result.returncode == (2 if problem else 0), result.stdout
+    assert problem is None or problem in re.sub(r"[|\s]+", " ", result.stdout)
+    assert not (tmp_path / "metrics").exists()
+
+
+@on_sqlite
+def test_upgrade_check_fails_without_the_library_of_the_metrics(
+    database_url, tmp_path, monkeypatch, capsys
+):
+    options = {"AUTH_STRATEGY": ("API", "noauth2"), "ENABLED": ("METRICS", "true")}
+    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
+    monkeypatch.setenv("OS_METRICS__FOLDER", str(tmp_path / "metrics"))
+    for option, (group, value) in options.items():
+        monkeypatch.setenv(f"OS_{group}__{option}", value)
+    monkeypatch.setattr(metrics, "find_spec", lambda _: None)
+    assert status.main(["upgrade", "check"]) == 2
+    words = re.sub(r"[|\s]+", " ", capsys.readouterr().out)
+    assert (
+        "No module named 'prometheus_client'. Run `pip install 'openplacement[metrics]'`" in words
+    )
+
+
+@on_sqlite
+def test_misspelled_options_are_reported(run_command, database_url, tmp_path):
+    file = tmp_path / "odd.conf"
+    file.write_text("[insight]\nrecrod = false\n[metrisc]\nenabled = true\n[pony]\nrecord = 1\n")
+    variables = connection(database_url, OS_API__AUTH_STRATEGY="noauth2")
+    program, *arguments = STATUS
+    result = run_command(program, "--config-file", str(file), *arguments, **variables)
+    words = re.sub(r"[|\s]+", " ", result.stdout)
+    assert result.returncode == 1, result.stdout
+    assert "[insight]recrod is not an option and has no effect; [insight]record is" in words
+    assert "[metrisc] is not a group of options and has no effect; [metrics] is" in words
+    assert "pony" not in words
 
 
 @on_sqlite
