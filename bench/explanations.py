@@ -14,7 +14,9 @@ from bench.worlds import World, gpu, provider_states, used
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.explain import BUDGET_SECONDS, explain
-from placement.insight.explanation.model import Explanation
+from placement.insight.explanation.model import (
+    Explanation,
+)
 from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request

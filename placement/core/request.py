@@ -98,7 +98,12 @@ class CandidateRequest:
     @property
     def same_subtree(self) -> tuple[frozenset[str], ...]:
         """The sets of suffixes of every ``same_subtree``."""
-        return tuple(each.suffixes for each in self.requirements if isinstance(each, SameSubtree))
+        return tuple(each.suffixes for each in self.subtrees)
+
+    @property
+    def subtrees(self) -> tuple[SameSubtree, ...]:
+        """Every ``same_subtree``."""
+        return tuple(each for each in self.requirements if isinstance(each, SameSubtree))
 
     @property
     def named_providers(self) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
+from placement.insight.explanation.facts import Shortage
 from placement.insight.explanation.fitting_roots import (
     FittingRoots,
     joint_conditions,
@@ -51,9 +52,9 @@ from placement.insight.explanation.groups import (
 )
 from placement.insight.explanation.model import (
     AmountTogether,
+    Completeness,
     JointCondition,
     NearMiss,
-    Shortage,
     TraitTogether,
     Unmet,
     place,
@@ -85,6 +86,7 @@ def near_miss(
     first = root = _Root(world, plan, snapshot.forest.uuids[rows[0]], deadline)
     shortest: Iterable[Unmet] = ()
     lacks: dict[Unmet, None] = {}
+    completeness = Completeness.NOT_CONFIRMED
     try:
         for number in range(ROUNDS):
             assignment = root.closest_assignment()
@@ -96,11 +98,11 @@ def near_miss(
             lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
             root = root.improved(new_lacks, assignment)
             if root.fits():
-                return NearMiss(first.name, _in_order(lacks), complete=True)
+                return NearMiss(first.name, _in_order(lacks), Completeness.CONFIRMED)
     except SearchDeadlineExceeded:
-        pass
+        completeness = Completeness.CUT
     shortest = shortest or first.lacks(first.nearest)
-    return NearMiss(first.name, _in_order(map(first.as_it_is, shortest)), complete=False)
+    return NearMiss(first.name, _in_order(map(first.as_it_is, shortest)), completeness)
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:

@@ -11,22 +11,27 @@ from typing import Any, assert_never
 from placement.core.requirement import Names
 from placement.insight.documents import VERSION, Json
 from placement.insight.explanation import words
-from placement.insight.explanation.model import (
+from placement.insight.explanation.changes import (
     Both,
     Change,
     Drop,
-    Excluded,
-    Explanation,
-    FunnelRow,
     GroupParameters,
     Lower,
-    NearMiss,
-    ProviderNames,
     Remedy,
-    Shortage,
     Split,
-    Unmet,
     Unsuffix,
+)
+from placement.insight.explanation.facts import (
+    Excluded,
+    ProviderNames,
+    Shortage,
+)
+from placement.insight.explanation.model import (
+    Completeness,
+    Explanation,
+    FunnelRow,
+    NearMiss,
+    Unmet,
 )
 
 
@@ -87,6 +92,7 @@ def _near_miss(miss: NearMiss, names: Names) -> Json:
         **_fields(miss.root),
         "unmet": [_unmet(unmet, miss.root.uuid, names) for unmet in miss.unmet],
         "complete": miss.complete,
+        **({"cut": True} if miss.completeness is Completeness.CUT else {}),
     }
 
 

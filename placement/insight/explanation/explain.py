@@ -34,13 +34,18 @@ from placement.insight.explanation.document import as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import groups_of
-from placement.insight.explanation.model import AskedRoot, Explanation
+from placement.insight.explanation.model import (
+    AskedRoot,
+    Completeness,
+    Explanation,
+)
 from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.remedies import Remedies
 
 NEAR_MISSES = 5
+NEAR_MISSES_CUT: Final = "near_misses"
 
 BUDGET_SECONDS: Final = 1.0
 
@@ -70,11 +75,15 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         root = AskedRoot(named(snapshot, row), is_left)
     near_misses = NearMisses(snapshot, deadline)
     if not undetermined:
-        with _listed("near_misses", undetermined):
+        with _listed(NEAR_MISSES_CUT, undetermined):
             if row is None:
                 near_misses.run(plan, groups, funnel, NEAR_MISSES)
             elif not funnel.left[row]:
                 near_misses.run_for(row, plan, groups)
+    best = near_misses.best(NEAR_MISSES)
+    is_cut = any(miss.completeness is Completeness.CUT for miss in best)
+    if is_cut and NEAR_MISSES_CUT not in undetermined:
+        undetermined.append(NEAR_MISSES_CUT)
     possible_remedies = Remedies(snapshot, request, fitting_roots)
     if question.remedies:
         with _listed("remedies", undetermined):
@@ -84,7 +93,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         roots=int(np.count_nonzero(snapshot.forest.is_root)),
         fits=fits,
         funnel=tuple(funnel.rows),
-        near_misses=near_misses.best(NEAR_MISSES),
+        near_misses=best,
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
         root=root,

@@ -20,7 +20,11 @@ from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan, joint_requirements
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.model import AmountTogether, JointCondition, TraitTogether
+from placement.insight.explanation.model import (
+    AmountTogether,
+    JointCondition,
+    TraitTogether,
+)
 
 
 class FittingRoots:

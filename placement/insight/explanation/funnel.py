@@ -28,6 +28,9 @@ from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
+from placement.insight.explanation.facts import (
+    Facts,
+)
 from placement.insight.explanation.fitting_roots import (
     FittingRoots,
     joint_conditions,
@@ -43,7 +46,6 @@ from placement.insight.explanation.groups import (
 )
 from placement.insight.explanation.model import (
     AmountTogether,
-    Facts,
     FunnelRow,
     JointCondition,
     OneProvider,

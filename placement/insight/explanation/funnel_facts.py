@@ -10,15 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from placement.core.requirement import InTree, MemberOf, RequiredTrait, RootTrait
+from placement.core.requirement import InEach, InTree, MemberOf, RequiredTrait, RootTrait
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Amounts, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
-from placement.insight.explanation.model import (
+from placement.insight.explanation.facts import (
     EqualGroups,
     Excluded,
     Facts,
@@ -34,6 +33,7 @@ from placement.insight.explanation.model import (
     TreeOfRow,
     UnitFacts,
 )
+from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
 from placement.insight.explanation.near_miss_facts import named, tree_amounts
 
 
@@ -60,7 +60,7 @@ def of_condition(
         case RequiredTrait() as requirement:
             having = int(np.count_nonzero(requirement.providers(snapshot)))
             return _trait_facts(snapshot, group, condition, having)
-        case requirement if requirement.code == MemberOf.code:
+        case MemberOf() | InEach() as requirement:
             members = int(np.count_nonzero(requirement.providers(snapshot)))
             return MemberFacts(
                 members,

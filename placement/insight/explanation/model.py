@@ -6,7 +6,8 @@ which are stable. ``text`` turns the JSON into a text and a log line.
 
 # ruff: noqa: D102 - the base class documents the methods of all requirements
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Final, TypeAlias
 
 from placement.core.request import RequestGroup
@@ -30,6 +31,13 @@ from placement.core.requirement import (
     Requirement,
     RootTrait,
     SameSubtree,
+)
+from placement.insight.explanation.changes import Remedy
+from placement.insight.explanation.facts import (
+    Facts,
+    ProviderName,
+    ProviderNames,
+    Shortage,
 )
 
 
@@ -129,184 +137,6 @@ def place(requirement: Requirement) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderName:
-    """The UUID and the name of a provider."""
-
-    uuid: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """The requested amount of a class, and the inventory and usage of one provider.
-
-    ``free`` is the capacity minus the used amount. It is negative if the provider is
-    overcommitted.
-    A provider without inventory of the class has 0 everywhere.
-    """
-
-    resource_class: str
-    needed: int
-    free: int
-    capacity: int
-    used: int
-    reserved: int
-    min_unit: int
-    max_unit: int
-    step_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeAmounts:
-    """The free amounts of a class in one tree, which together are enough and alone are not.
-
-    ``providers`` is the number of providers with free capacity, ``largest`` the largest amount.
-    """
-
-    free: int
-    providers: int
-    largest: int
-
-
-# --- facts of a row of the funnel
-
-
-@dataclass(frozen=True, slots=True)
-class RootFacts:
-    """The number of providers with a trait of the root, and how many of them are roots."""
-
-    providers: int
-    roots: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeFacts:
-    """Whether the provider that the request names exists."""
-
-    exists: bool
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideSharer:
-    """A sharing provider outside the aggregate, which lost roots in the aggregate need."""
-
-    provider: ProviderName
-    resource_classes: tuple[str, ...]
-    roots: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemberFacts:
-    """The number of members; a sharing provider that is none; aggregates also forbidden."""
-
-    members: int
-    outside: OutsideSharer | None = None
-    also_excluded: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    """A provider that has a trait, and the other requirement of the group that it fails."""
-
-    provider: ProviderName
-    requirement: Requirement
-
-
-@dataclass(frozen=True, slots=True)
-class TraitFacts:
-    """The number of providers with the trait; the classes that none of them has; one excluded."""
-
-    providers: int
-    without: tuple[str, ...] | None = None
-    excluded: Excluded | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class InventoryFacts:
-    """The number of providers with an inventory of the class."""
-
-    resource_class: str
-    providers: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeOfRow(TreeAmounts):
-    """The lost root that has an amount on several providers only."""
-
-    provider: ProviderName
-
-
-@dataclass(frozen=True, slots=True)
-class UnitFacts:
-    """The widest limits of one allocation, None if no provider is considered."""
-
-    resource_class: str
-    needed: int
-    min_unit: int | None = None
-    max_unit: int | None = None
-    step_sizes: tuple[int, ...] | None = None
-    uniform: bool | None = None
-    tree: TreeOfRow | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FreeFacts:
-    """The largest free amount of one provider."""
-
-    resource_class: str
-    needed: int
-    free: int | None = None
-    provider: ProviderName | None = None
-    tree: TreeOfRow | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EqualGroups:
-    """A number of groups that request the same amounts."""
-
-    resources: Mapping[str, int]
-    groups: int
-
-
-@dataclass(frozen=True, slots=True)
-class SumFacts:
-    """The root with the largest free sum of a class, and the requested sum."""
-
-    resource_class: str
-    needed: int
-    free: int
-    provider: ProviderName
-    groups: tuple[EqualGroups, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartsFacts:
-    """The root that fits the most groups of the largest amount: fewer than are requested."""
-
-    resource_class: str
-    needed: int
-    free: int
-    provider: ProviderName
-    amount: int
-    fitting_groups: int
-    needed_groups: int
-    groups: tuple[EqualGroups, ...]
-
-
-Facts: TypeAlias = (
-    RootFacts
-    | TreeFacts
-    | MemberFacts
-    | TraitFacts
-    | InventoryFacts
-    | UnitFacts
-    | FreeFacts
-    | SumFacts
-    | PartsFacts
-)
-
-
-@dataclass(frozen=True, slots=True)
 class FunnelRow:
     """The number of roots that one requirement removes from the roots left by earlier rows.
 
@@ -321,25 +151,6 @@ class FunnelRow:
 
 
 # --- unmet requirements
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """The amounts of one provider, or with ``is_sum`` of all providers that the root can use.
-
-    ``tree`` is set if several providers of the tree have the amount together.
-    """
-
-    amounts: Amounts
-    is_sum: bool = False
-    tree: TreeAmounts | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderNames:
-    """The traits or aggregates that a provider lacks, or has and must not have."""
-
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,105 +174,32 @@ class Unmet:
         )
 
 
+class Completeness(Enum):
+    """Whether a list of unmet requirements is known to be all of them.
+
+    ``NOT_CONFIRMED``: a group forbids what another one lacks. ``CUT``: the time limit passed.
+    """
+
+    CONFIRMED = auto()
+    NOT_CONFIRMED = auto()
+    CUT = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class NearMiss:
     """A root that does not fit, and the requirements that it does not meet.
 
-    If ``complete``, the search confirmed that the root fits once it meets these requirements.
+    If they are ``CONFIRMED``, the search found that the root fits once it meets them.
     """
 
     root: ProviderName
     unmet: tuple[Unmet, ...]
-    complete: bool
+    completeness: Completeness
 
-
-# --- remedies
-
-
-@dataclass(frozen=True, slots=True)
-class GroupParameters:
-    """All parameters of a group."""
-
-    group: RequestGroup
-
-    def spelled(self, suffix: str = "", names: Names = NO_NAMES) -> str:
-        """Return the parameters as the query spells them."""
-        return "&".join(replace(self.group, suffix=suffix).spelled(names))
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The ``group_policy`` that several groups with a suffix require."""
-
-    isolate: bool
-
-    def spelled(self, _suffix: str = "", _names: Names = NO_NAMES) -> str:
-        """Return the parameter."""
-        return f"group_policy={'isolate' if self.isolate else 'none'}"
-
-
-Parameters: TypeAlias = Requirement | GroupParameters | Policy
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """The requirement is removed; ``instead`` are the parameters that the API then requires.
-
-    ``alike`` are the suffixes of all groups in which the same change has the same result.
-    """
-
-    parameters: Parameters
-    group: str = ""
-    instead: tuple[Parameters, ...] = ()
-    alike: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Lower:
-    """The amount of a class in a group is lowered."""
-
-    group: str
-    resource_class: str
-    to: int
-    alike: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """The amount of a class is divided among ``parts`` groups, with at most ``to`` each."""
-
-    group: str
-    resource_class: str
-    to: int
-    parts: int
-    alike: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Unsuffix:
-    """The group loses its suffix."""
-
-    group: RequestGroup
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
-    """Two changes together."""
-
-    first: Drop | Lower
-    second: Drop | Lower
-
-
-Change: TypeAlias = Drop | Lower | Split | Unsuffix | Both
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """A change to the request after which ``roots`` roots have a candidate, by this ``query``."""
-
-    change: Change
-    roots: int
-    query: str
+    @property
+    def complete(self) -> bool:
+        """Whether the search confirmed that the root lacks nothing else."""
+        return self.completeness is Completeness.CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,14 @@ from placement.core.request import RequestGroup
 from placement.core.requirement import ProviderRequirement
 from placement.core.search.filters import AmountCondition
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.model import (
+from placement.insight.explanation.facts import (
     Amounts,
     ProviderName,
     ProviderNames,
     Shortage,
     TreeAmounts,
+)
+from placement.insight.explanation.model import (
     Unmet,
 )
 

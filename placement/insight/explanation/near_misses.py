@@ -28,7 +28,9 @@ from placement.insight.explanation.closest_assignment import near_miss
 from placement.insight.explanation.funnel import Funnel, reaching_any
 from placement.insight.explanation.funnel_facts import free_in_trees
 from placement.insight.explanation.groups import NO_PROVIDER, Group, GroupNeed, meeting
-from placement.insight.explanation.model import NearMiss
+from placement.insight.explanation.model import (
+    NearMiss,
+)
 
 Rank = tuple[bool, float, float, int]
 

@@ -16,7 +16,12 @@ from typing import NamedTuple
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import Amount, GroupsRequirement, Requirement, SameSubtree
 from placement.core.search.slots import joint_requirements
-from placement.insight.explanation.model import Drop, GroupParameters, Parameters, Policy
+from placement.insight.explanation.changes import (
+    Drop,
+    GroupParameters,
+    Parameters,
+    Policy,
+)
 
 Suffixes = tuple[str, ...]
 
@@ -41,7 +46,8 @@ def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
     """Yield the request without one of its requirements, for every requirement.
 
     The only requirement of a group cannot be dropped: the API has no empty groups. A whole group
-    can be dropped if other groups with resources remain and no ``same_subtree`` names the group.
+    can be dropped if other groups with resources remain and no ``same_subtree`` names the group;
+    a group without resources is dropped from its ``same_subtree`` as well.
     """
     for requirement in request.of_root:
         yield Relaxation(Drop(requirement), request.without(requirement))
@@ -118,11 +124,24 @@ def _parameters_of_groups(request: CandidateRequest) -> Iterator[Parameters]:
 def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
     related = frozenset[str]().union(*request.same_subtree)
     for group in request.groups:
-        groups = tuple(other for other in request.groups if other.suffix != group.suffix)
-        is_needed = group.suffix in related or not any(other.resources for other in groups)
-        if not is_needed:
-            relaxed = replace(request, groups=groups)
+        others = tuple(other for other in request.groups if other is not group)
+        if not group.resources and group.suffix in related:
+            yield _without_bare_group(replace(request, groups=others), group)
+        elif group.suffix not in related and any(other.resources for other in others):
+            relaxed = replace(request, groups=others)
             yield Relaxation(Drop(GroupParameters(group), group.suffix), relaxed)
+
+
+def _without_bare_group(request: CandidateRequest, group: RequestGroup) -> Relaxation:
+    """Return the request in which no ``same_subtree`` names a removed group without resources."""
+    naming = [each for each in request.subtrees if group.suffix in each.suffixes]
+    fewer = (SameSubtree(each.suffixes - {group.suffix}) for each in naming)
+    instead = tuple(dict.fromkeys(each for each in fewer if each.can_fail))
+    for subtree in naming:
+        request = request.without(subtree)
+    request = replace(request, requirements=(*request.requirements, *instead))
+    parameters = GroupParameters(group, tuple(dict.fromkeys(naming)))
+    return Relaxation(Drop(parameters, group.suffix, instead), _naming_all(request))
 
 
 def _group_without_one(group: RequestGroup) -> Iterator[tuple[Requirement, RequestGroup]]:

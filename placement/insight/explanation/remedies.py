@@ -19,9 +19,7 @@ from placement.core.requirement import Amount
 from placement.core.search.anchors import roots_of
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.explanation.funnel_facts import free_in_trees
-from placement.insight.explanation.model import (
+from placement.insight.explanation.changes import (
     Both,
     Change,
     Drop,
@@ -31,6 +29,8 @@ from placement.insight.explanation.model import (
     Split,
     Unsuffix,
 )
+from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.explanation.funnel_facts import free_in_trees
 from placement.insight.explanation.relaxations import (
     Suffixes,
     distinct_groups,

@@ -7,31 +7,35 @@ from collections.abc import Collection
 from typing import assert_never
 
 from placement.core.requirement import HasInventory, InUnits, IsFree, Names
-from placement.insight.explanation.model import (
-    Amounts,
+from placement.insight.explanation.changes import (
     Both,
     Change,
     Drop,
+    GroupParameters,
+    Lower,
+    Split,
+    Unsuffix,
+)
+from placement.insight.explanation.facts import (
+    Amounts,
     EqualGroups,
     FreeFacts,
-    FunnelRow,
-    GroupParameters,
     InventoryFacts,
-    Lower,
     MemberFacts,
-    OneProvider,
     PartsFacts,
     RootFacts,
     Shortage,
-    Split,
     SumFacts,
     TraitFacts,
     TreeAmounts,
     TreeFacts,
     TreeOfRow,
     UnitFacts,
+)
+from placement.insight.explanation.model import (
+    FunnelRow,
+    OneProvider,
     Unmet,
-    Unsuffix,
 )
 
 

@@ -12,7 +12,11 @@ from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
 from placement.insight.documents import document
 from placement.insight.explanation import unknown_names
-from placement.insight.explanation.model import CODES, NO_PROVIDERS, UNDETERMINED
+from placement.insight.explanation.model import (
+    CODES,
+    NO_PROVIDERS,
+    UNDETERMINED,
+)
 from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
 from placement.parse import validation

@@ -3,7 +3,12 @@
 from hypothesis import given
 
 from placement.core.request import CandidateRequest
-from placement.insight.explanation.model import CODES, Drop
+from placement.insight.explanation.changes import (
+    Drop,
+)
+from placement.insight.explanation.model import (
+    CODES,
+)
 from placement.insight.explanation.relaxations import every_relaxation
 from placement.tests.property.explanations import (
     dropped,

@@ -32,7 +32,11 @@ from placement.core.requirement import (
     SameSubtree,
 )
 from placement.insight.explanation.explain import NEAR_MISSES
-from placement.insight.explanation.model import AmountTogether, NearMiss, Unmet
+from placement.insight.explanation.model import (
+    AmountTogether,
+    NearMiss,
+    Unmet,
+)
 from placement.tests.property.explanations import explained
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import (

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from placement import db_api, deploy, exception
 from placement.core.request import CandidateRequest
 from placement.db.store import Store
-from placement.insight.explanation.model import Both, Drop, Lower, Remedy, Split, Unsuffix
+from placement.insight.explanation.changes import (
+    Both,
+    Drop,
+    Lower,
+    Remedy,
+    Split,
+    Unsuffix,
+)
 from placement.insight.explanation.relaxations import every_relaxation, query_of
 from placement.tests.conftest import service_options
 from placement.tests.property.explanations import explained, roots_with_candidates, text_of

@@ -12,7 +12,9 @@ import os_traits
 import pytest
 
 from placement.cmd import manage
-from placement.insight.explanation.model import CODES
+from placement.insight.explanation.model import (
+    CODES,
+)
 from placement.insight.explanation.text import as_text
 from placement.objects import aggregate, provider, resource_class, trait
 from placement.tests.functional.docs.pages import executed

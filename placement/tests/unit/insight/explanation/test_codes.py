@@ -2,7 +2,9 @@
 
 import pytest
 
-from placement.insight.explanation.model import CODES
+from placement.insight.explanation.model import (
+    CODES,
+)
 from placement.microversion import MAX_VERSION, Version
 from placement.tests.unit.insight.explanation.explanations import explained
 

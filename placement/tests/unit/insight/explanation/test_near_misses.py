@@ -4,6 +4,7 @@ import itertools
 
 from placement.core.search.deadline import Deadline
 from placement.insight.explanation.explain import explain
+from placement.insight.explanation.model import Completeness
 from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
@@ -106,6 +107,8 @@ def test_the_deadline_leaves_what_is_known():
             assert miss.unmet
         is_listed = len(explanation.near_misses) == 2 or bool(explanation.undetermined)
         assert is_listed
-        seen |= {miss.complete for miss in explanation.near_misses}
-    assert seen == {False, True}
+        results = {miss.completeness for miss in explanation.near_misses}
+        assert Completeness.CUT not in results or "near_misses" in explanation.undetermined
+        seen |= results
+    assert seen == {Completeness.CUT, Completeness.CONFIRMED}
     assert all(miss.complete for miss in explanation.near_misses)

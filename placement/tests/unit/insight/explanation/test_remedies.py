@@ -4,8 +4,7 @@ import itertools
 
 from placement.core.requirement import Amount, Isolate, RequiredTrait, SameSubtree
 from placement.core.search.deadline import Deadline
-from placement.insight.explanation.explain import explain
-from placement.insight.explanation.model import (
+from placement.insight.explanation.changes import (
     Both,
     Drop,
     Lower,
@@ -14,6 +13,7 @@ from placement.insight.explanation.model import (
     Split,
     Unsuffix,
 )
+from placement.insight.explanation.explain import explain
 from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
@@ -165,14 +165,22 @@ def test_a_policy_that_several_groups_must_have_is_replaced():
 def test_a_group_without_resources_remains_named_by_a_subtree():
     world = "h1\n  a VCPU=8\n  b +CUSTOM_OFF"
     query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=1,2&group_policy=none"
-    (remedy,) = remedies(world, query)
+    _, remedy = remedies(world, query)
     both, alone = SameSubtree(frozenset("12")), SameSubtree(frozenset("2"))
     assert remedy.change == Drop(both, instead=(alone,))
 
 
-def test_the_only_requirement_of_a_group_is_not_dropped():
+def test_a_group_without_resources_is_dropped_with_its_same_subtree():
+    """Its only requirement alone cannot be dropped: the API has no empty groups."""
     query = "resources1=VCPU:1&required2=CUSTOM_OFF&same_subtree=2&group_policy=none"
-    assert remedies("h1 VCPU=8", query) == ()
+    (remedy,) = remedies("h1 VCPU=8", query)
+    assert remedy.query == "resources1=VCPU:1"
+    assert dropped(remedy) == "required2=CUSTOM_OFF&same_subtree=2"
+    three = "resources1=VCPU:1&resources3=VCPU:1&required2=CUSTOM_OFF&same_subtree=1,2,3"
+    (remedy,) = remedies("h1 VCPU=8", f"{three}&group_policy=none")
+    assert remedy.change.instead == (SameSubtree(frozenset("13")),)
+    rest = "resources1=VCPU:1&resources3=VCPU:1&group_policy=none&same_subtree=1,3"
+    assert (remedy.query, remedy.roots) == (rest, 1)
 
 
 def test_parts_that_exceed_the_budget_are_named_as_undetermined():

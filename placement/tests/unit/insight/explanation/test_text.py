@@ -3,8 +3,12 @@
 import pytest
 
 from placement.core.requirement import Amount
+from placement.insight.explanation.changes import (
+    Both,
+    Drop,
+    Lower,
+)
 from placement.insight.explanation.document import as_json
-from placement.insight.explanation.model import Both, Drop, Lower
 from placement.insight.explanation.text import as_line, as_text, closest_line
 from placement.insight.explanation.words import change_text
 from placement.tests.unit.insight.explanation.explanations import explained
