@@ -52,7 +52,7 @@ def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     check_generations(consumers.generations, claims)
     state = read_state(tx, consumers, claims)
     check_providers(state, claims)
-    changes = plan_claims(state, claims)
+    changes = planned(tx, consumers, state, claims)
     owners = tx.consumers.owners(changes.retained, consumers)
     tx.execute_all(
         [
@@ -85,6 +85,27 @@ def read_state(
         providers,
         {**class_ids, **_class_ids(tx, claims, class_ids)},
     )
+
+
+def planned(
+    tx: Transaction,
+    consumers: LockedConsumers,
+    state: AllocationState,
+    claims: Sequence[ConsumerClaim],
+) -> AllocationChanges:
+    """Return the changes of the claims.
+
+    A concurrent claim of the same new consumer may have used the capacity while this one waited
+    for the provider: the write then runs again, and replaces these allocations or reports the
+    generation.
+
+    Raises: what ``plan_claims`` raises, and WriteConflict.
+    """
+    try:
+        return plan_claims(state, claims)
+    except exception.NotAllocatable:
+        tx.consumers.check_still_absent(claims, consumers)
+        raise
 
 
 def _class_ids(

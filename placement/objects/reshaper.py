@@ -15,7 +15,6 @@ from placement.core.claims import (
     AllocationState,
     check_generations,
     check_providers,
-    plan_claims,
 )
 from placement.core.model import ConsumerClaim, Inventory, Provider, ReplaceInventories
 from placement.db.resources.names import check_names
@@ -47,7 +46,7 @@ def _reshape(
     check_generations(state.generations, claims)
     check_providers(state, claims)
     state = _united(tx, state, named)
-    changes = plan_claims(state, claims)
+    changes = allocation.planned(tx, consumers, state, claims)
     for provider in providers:
         inventory.put(tx, provider, named[provider.uuid], state.class_ids)
     owners = tx.consumers.owners(changes.retained, consumers)

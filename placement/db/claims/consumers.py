@@ -277,6 +277,15 @@ class Consumers(Statements):
         at: datetime | None = self._connection.scalar(statement)
         return at
 
+    def check_still_absent(self, claims: Iterable[ConsumerClaim], locked: LockedConsumers) -> None:
+        """Raise WriteConflict if a consumer without row has been inserted since the lock.
+
+        Cost: one statement, or none if all consumers have rows.
+        """
+        absent = {claim.consumer_uuid for claim in claims} - locked.ids.keys()
+        if any(rows_of(self._connection, sa.select(_consumer.id), _consumer.uuid, sorted(absent))):
+            raise WriteConflict
+
     def owners(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> dict[str, Owner]:
         """Return the owner of each consumer; projects, users and types are inserted as needed.
 

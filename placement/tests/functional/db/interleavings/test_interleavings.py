@@ -18,6 +18,8 @@ IS_EXHAUSTIVE = "INTERLEAVINGS" in os.environ  # `make stress`
 DRAWN = 6
 FIXED = [
     ("claim the last units", "claim the last units for another"),
+    ("claim the last units", "claim the last units"),
+    ("claim the last units for another", "claim the last units for another"),
     ("claim the last units", "claim again for a new consumer"),
     ("release", "change allocations"),
     ("change two providers", "rename a class"),
