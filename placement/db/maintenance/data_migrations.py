@@ -15,8 +15,10 @@ from placement.db.resources.names import insert_names
 from placement.db.store import Store
 from placement.db.tables import allocations, consumers, projects, resource_providers, users
 from placement.db.transaction import Transaction
+from placement.db.writes import chunks
 
 _provider = resource_providers.c
+_consumer_id = allocations.c.consumer_id
 _parent = resource_providers.alias("parent").c
 _PARENT = sa.select(_parent.id).where(_parent.id == _provider.parent_provider_id)
 
@@ -60,7 +62,7 @@ def create_incomplete_consumers(store: Store, limit: int, incomplete: Incomplete
 def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsumer) -> int:
     project_id = _id(tx.connection, projects.c.external_id, incomplete.project_id)
     user_id = _id(tx.connection, users.c.external_id, incomplete.user_id)
-    uuids = tx.connection.execute(without_record().limit(limit)).scalars().all()
+    uuids = _still_without_record(tx.connection, limit)
     rows = [
         {
             "uuid": uuid,
@@ -74,6 +76,21 @@ def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsume
     if rows:
         tx.connection.execute(consumers.insert(), rows)
     return len(rows)
+
+
+def _still_without_record(connection: sa.Connection, limit: int) -> list[str]:
+    """Return UUIDs of consumers that have allocations, locked, and no row.
+
+    The first statement locks nothing: the allocations may be removed or replaced before they are
+    locked. They are written, not only locked, because Galera nodes do not see each other's locks.
+    """
+    uuids = connection.scalars(without_record().limit(limit)).all()
+    remaining: list[str] = []
+    for chunk in chunks(uuids):
+        of_consumers = _consumer_id.in_(chunk)
+        connection.execute(allocations.update().where(of_consumers).values(updated_at=utcnow()))
+        remaining += connection.scalars(without_record().where(of_consumers))
+    return remaining
 
 
 def without_record() -> sa.Select[tuple[str]]:
