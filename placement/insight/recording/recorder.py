@@ -2,8 +2,8 @@
 
 Writes are bounded in number, age and rate, and never delay the response. One thread of a process
 writes at a time. If another thread is writing, that thread writes the record, so that a slow
-database delays at most one thread. After a failure, writes pause for some seconds, and the records
-of this time are dropped.
+database delays at most one thread. A record that the database refuses is dropped alone. After any
+other failure, writes pause for some seconds, and the records of this time are dropped.
 """
 
 import logging
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from placement import exception
 from placement.db.store import Store
 from placement.insight.recording import sql
 from placement.insight.recording.model import RecordedRequest, first_id
@@ -147,7 +148,7 @@ class Recorder:
     def _write(self) -> None:
         records = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
-            self._unpruned += self._store.write(sql.insert, records)
+            self._insert(records)
             records = []
             self._prune(self._clock())
         except Exception as error:  # a failure of the recorder must not fail the request
@@ -155,6 +156,21 @@ class Recorder:
             self.dropped += len(records) + len(self._waiting)
             self._waiting.clear()
             self._warn(error, self._clock())
+
+    def _insert(self, records: list[RecordedRequest]) -> None:
+        """Insert the records; one that the database cannot store is dropped, without the others.
+
+        No text is known to be refused, but the character set of a table may be any.
+        """
+        try:
+            self._unpruned += self._store.write(sql.insert, records)
+        except exception.BadRequest as error:
+            if len(records) > 1:
+                for record in records:
+                    self._insert([record])
+            else:
+                self.dropped += 1
+                self._warn(error, self._clock())
 
     def _prune(self, now: float) -> None:
         """Remove a batch of rows that are too old or in excess, after enough rows or time.

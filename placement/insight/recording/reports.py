@@ -187,7 +187,7 @@ class OperatorReports:
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
         facts = (INVALID_REQUEST, unknown.code, json.dumps(unknown.document()))
         subject = summary.subject([error.name])
-        self._record(request, *facts, query=_query(request), subject=subject)
+        self._record(request, *facts, query=_query(request), subject=_shortened(subject))
 
     @contextmanager
     def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
@@ -278,7 +278,7 @@ def _id(request: Request) -> str | None:
 
 
 def _shortened(name: str | None) -> str | None:
-    """Return an id in ASCII, which databases of any character set can store."""
+    """Return an id or names in ASCII, which databases of any character set can store."""
     if name is None:
         return None
     ascii_name = name.encode("ascii", "backslashreplace").decode("ascii")

@@ -390,3 +390,33 @@ def test_a_summary_has_the_hour_of_each_record(store):
     document = summary.summary(hourly(store, RecordedFilter(since=since)), since, until)
     assert document["per_hour"] == [*[0] * 21, 1, 2, 2]
     assert document["resource_classes"] == []
+
+
+# --- texts that the database cannot store -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query", ["resources=%F0%9F%98%80:1", "resources=VCPU:1&required=%F0%9F%98%80"]
+)
+@pytest.mark.parametrize("version", ["1.10", "1.32", "latest"])
+def test_names_with_characters_beyond_the_basic_plane_are_recorded(http, query, version):
+    """MariaDB's utf8mb3 cannot store them; later requests are recorded, too."""
+    headers = HEADERS | {"OpenStack-API-Version": f"placement {version}"}
+    http.get(f"/allocation_candidates?{query}", headers=headers, status=400)
+    is_unknown = version != "1.10" or "required" not in query  # added in 1.17
+    http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
+    kinds = [request["kind"] for request in recorded(http)]
+    assert kinds == ["no_candidates", *["invalid_request"] * is_unknown]
+    assert http.get("/insight/requests/summary", headers=HEADERS).json["requests"] == len(kinds)
+
+
+@pytest.mark.parametrize("backend", ["mariadb", "postgresql"], indirect=True)
+def test_a_record_that_the_database_refuses_is_dropped_alone(store):
+    refused = replace(record(1), subject="x" * 300)
+    recorder = Recorder(store, RecorderSettings())
+    recorder._waiting.extend([record(0), refused])  # of other threads
+    for number in (2, 3):
+        recorder.record(record(number))
+    stored = {each.request_id for each in find(store, RecordedFilter())}
+    assert stored == {"req-0", "req-2", "req-3"}
+    assert recorder.dropped == 1
