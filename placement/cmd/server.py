@@ -95,7 +95,7 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
 
     def __init__(self, adj: Any) -> None:
         super().__init__(adj)
-        self.started_at = time.time()
+        self.started_at = time.monotonic()
 
     def received(self, data: bytes) -> int:
         """Parse the data; return how many bytes belong to this request."""
@@ -192,6 +192,16 @@ class Channel(HTTPChannel):  # type: ignore[misc]
     task_class = Task
     error_task_class = Refusal
 
+    # waitress sets it to the time of day, which can jump
+    @property
+    def last_activity(self) -> float:
+        """The monotonic time at which data was last received or sent."""
+        return self._active_at
+
+    @last_activity.setter
+    def last_activity(self, _time_of_day: float) -> None:
+        self._active_at = time.monotonic()
+
     def handle_read(self) -> None:
         """Read from the client; request a check of the stored bodies if its body is large."""
         super().handle_read()
@@ -267,6 +277,9 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
             ident=None,
         )
 
+    def maintenance(self, _time_of_day: float) -> None:
+        """Close no connections: see ``_close_overdue``."""
+
     def serve(self) -> None:
         """Serve until ``stop`` is called, and complete the requests in progress."""
         while not self._is_stopping:
@@ -285,7 +298,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]
         if self.has_large_body:
             self.has_large_body = False
             self._limit_bodies()
-        now = time.time()
+        now = time.monotonic()
         if now >= self._cleanup_at:
             self._cleanup_at = now + _CLEANUP_SECONDS
             self._close_overdue(now)

@@ -130,10 +130,6 @@ def test_slow_clients_at_the_connection_limit_are_closed(monkeypatch):
     for name, value in {"_CONNECTIONS": 3, "_TIMEOUT_SECONDS": 1, "_CLEANUP_SECONDS": 0}.items():
         monkeypatch.setattr(server, name, value)
 
-    def hello(_environ, start_response):
-        start_response("200 OK", [("Content-Length", "5")])
-        return [b"hello"]
-
     with serving(hello) as address, ExitStack() as stack:
         *slow, other = [
             stack.enter_context(socket.create_connection(address, timeout=SECONDS))
@@ -224,6 +220,37 @@ def test_the_largest_unfinished_body_is_closed_not_the_newest(monkeypatch):
         body = b"x" * (100 * KIBIBYTE)
         other.sendall(head % len(body) + body)
         assert statuses(other.recv(2**16)) == [200]
+
+
+def hello(_environ, start_response):
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+
+
+def jump(monkeypatch, seconds):
+    """Set the time of day forward or back, and wait for more than one poll of the server."""
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + seconds)
+    time.sleep(2)
+
+
+def test_a_kept_connection_stays_open_if_the_time_of_day_jumps_forward(monkeypatch):
+    monkeypatch.setattr(server, "_CLEANUP_SECONDS", 0)
+    with serving(hello) as address, socket.create_connection(address, timeout=SECONDS) as kept:
+        for _ in range(2):
+            kept.sendall(GET)
+            assert statuses(kept.recv(2**16)) == [200]
+            jump(monkeypatch, 3600)
+
+
+def test_a_slow_client_is_closed_in_time_if_the_time_of_day_jumps_back(monkeypatch):
+    for name, value in {"_TIMEOUT_SECONDS": 5, "_CLEANUP_SECONDS": 0}.items():
+        monkeypatch.setattr(server, name, value)
+    with serving(hello) as address, socket.create_connection(address, timeout=SECONDS) as slow:
+        slow.sendall(HEAD)
+        time.sleep(0.5)  # the server reads it
+        jump(monkeypatch, -3600)
+        assert slow.recv(1) == b""
 
 
 class LoggedSlowly(list):
