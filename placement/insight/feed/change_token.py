@@ -24,13 +24,19 @@ def encode(clocks: Mapping[int, int]) -> str:
     """
     pairs = [number for pair in sorted(clocks.items()) for number in pair]
     packed = zlib.compress(struct.pack(f">{len(pairs)}Q", *pairs), 9)
-    return _FORMAT + base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+    return _FORMAT + _base64(packed)
+
+
+def _base64(packed: bytes) -> str:
+    return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
 def decode(token: str) -> dict[int, int] | None:
-    """Return the values of the clocks, None if the text is not a token.
+    """Return the values of the clocks, None if the text is not exactly what ``encode`` returns.
 
     >>> decode("yesterday") is None
+    True
+    >>> decode(encode({0: 5}) + "AAAA") is None
     True
     """
     if not token.startswith(_FORMAT) or len(token) > _LONGEST:
@@ -42,7 +48,9 @@ def decode(token: str) -> dict[int, int] | None:
         values = dict(struct.iter_unpack(">QQ", pairs))
     except (ValueError, struct.error, zlib.error):
         return None
-    return values if inflate.eof else None  # damaged, or too long for a token
+    # damaged, too long for a token, or with characters after its end
+    is_whole = inflate.eof and not inflate.unused_data and _base64(packed) == text
+    return values if is_whole else None
 
 
 def epoch(token: str) -> int | None:

@@ -313,6 +313,13 @@ def test_a_token_that_is_not_ours_gives_everything(http, token):
     assert (body["complete"], len(body["providers"])) == (True, 1)
 
 
+@pytest.mark.parametrize("end", ["A", "AAAA", "=", "AA==", "%0A", "!"])
+def test_a_token_with_characters_after_its_end_gives_everything(http, end):
+    token = http.get(PATH, headers=ADMIN).json["token"]
+    assert not http.get(f"{PATH}?changed_since={token}", headers=ADMIN).json["complete"]
+    assert http.get(f"{PATH}?changed_since={token}{end}", headers=ADMIN).json["complete"]
+
+
 def test_a_token_of_the_future_or_of_another_epoch_gives_everything(http):
     RandomHistory(0, http).create()
     token = http.get(PATH, headers=ADMIN).json["token"]
