@@ -24,6 +24,9 @@ from placement.db.store import Store
 LOG = logging.getLogger(__name__)
 
 
+_ENCODE = "Write the character @ of a user or a password as %40"
+
+
 class StoreManager:
     """The store of the process, and a store that replaces it for a while."""
 
@@ -79,9 +82,11 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     values = {name: options[name] for name in names}
     database = DatabaseSettings(**values, traces_sql=profiling.traces_sql(conf))
     try:
-        _ = database.url
-    except ValueError as error:  # the port is not a number
-        raise ArgumentError(str(error)) from error
+        host = database.url.host or ""
+    except ValueError:  # the port is not a number: it may be the rest of a password
+        raise ArgumentError(f"its port is not a number. {_ENCODE}") from None
+    if "@" in host:
+        raise ArgumentError(f"its host has the character @. {_ENCODE}")
     return database
 
 

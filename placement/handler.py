@@ -6,7 +6,6 @@ from typing import cast
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import webob
-from oslo_context.context import RequestContext
 
 from placement import exception, microversion
 from placement.core.text import canonical
@@ -24,6 +23,7 @@ from placement.http.request import (
     CONTEXT,
     ROUTE,
     SERVICES,
+    Context,
     HandlerFunction,
     Request,
     Services,
@@ -126,7 +126,7 @@ class PlacementHandler:
 
     def _dispatch(self, request: Request) -> webob.Response:
         environ = request.environ
-        environ[CONTEXT] = RequestContext.from_environ(environ)
+        environ[CONTEXT] = Context.from_environ(environ)
         environ[SERVICES] = self.services
         is_insight = _is_insight(environ["PATH_INFO"])
         default = microversion.MAX_VERSION if is_insight else microversion.MIN_VERSION

@@ -45,8 +45,9 @@ CONFIG
 read_config() {
     local name
     [[ -r $1 ]] || fail 1 "$1 cannot be read."
+    # without a slash, bash searches PATH first
     # shellcheck disable=SC1090
-    source "$1"
+    source "$(realpath -- "$1")"
     : "${NOVA_API_DB_HOST:=localhost}" "${NOVA_API_DB_PORT:=$DEFAULT_PORT}"
     : "${PLACEMENT_DB_HOST:=localhost}" "${PLACEMENT_DB_PORT:=$DEFAULT_PORT}"
     : "${MIGRATE_TABLES:=$ALL_TABLES}"

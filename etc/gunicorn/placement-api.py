@@ -4,6 +4,8 @@ bind = "127.0.0.1:8778"
 workers = 2
 threads = 8
 wsgi_app = "placement.wsgi.api:application"
+# By default, SCRIPT_NAME and PATH_INFO of a request replace the path of the service.
+forwarder_headers = ""
 
 
 def post_worker_init(worker):

@@ -7,6 +7,7 @@ import argparse
 import ipaddress
 import logging
 import math
+import os
 import re
 import signal
 import sys
@@ -153,15 +154,32 @@ def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
     Only this user can read the database.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = folder / DATABASE_FILE
-    database.touch(mode=0o600)
+    database = folder.resolve() / DATABASE_FILE
+    _check_is_own(folder, folder.resolve())
+    if not database.is_symlink():
+        database.touch(mode=0o600)
+    _check_is_own(database)
     database.chmod(0o600)  # SQLite's other files get the same mode
     return {
-        ("placement_database", "connection"): f"sqlite:///{database.resolve()}",
+        ("placement_database", "connection"): f"sqlite:///{database}",
         ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): auth.NOAUTH2,
         ("insight", "page"): True,
     }
+
+
+def _check_is_own(*paths: Path) -> None:
+    """Check that this user owns the files, or the links to them.  Raises: CommandError."""
+    for path in paths:
+        if (owner := path.lstat().st_uid) != os.geteuid():
+            raise CommandError(
+                f"{path} belongs to the user with the ID {owner}, who could replace the database. "
+                "Choose another directory: placement-api --development DIR"
+            )
+        if path.name == DATABASE_FILE and path.is_symlink():
+            raise CommandError(
+                f"{path} is a symbolic link. Remove it, or set [placement_database]connection."
+            )
 
 
 def check_noauth2_is_local(options: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
@@ -213,7 +231,7 @@ def _url(settings: Settings) -> str:
 def _announce(url: str, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
     """Print the addresses of service and database; in development, also an example request."""
     print(f"Placement listens on {url}")
-    database = make_url(conf.placement_database.connection)
+    database = make_url(conf.placement_database.connection).set(query={})
     print(f"The database is {database.render_as_string(hide_password=True)}")
     if conf.insight.page:
         print(f"The dashboard is at {url}{page.PATH}/")

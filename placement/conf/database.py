@@ -21,6 +21,7 @@ options = [
     cfg.StrOpt(
         "connection_parameters",
         default="",
+        secret=True,
         help="Parameters added to the URL, as param1=value1&param2=value2.",
     ),
     cfg.BoolOpt(

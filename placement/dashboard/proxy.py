@@ -80,6 +80,7 @@ class LocalDashboard:
         for name in _RESPONSE_HEADERS:
             if name in upstream.headers:
                 response.headers[name] = upstream.headers[name]
+        response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
 

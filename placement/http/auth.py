@@ -1,6 +1,7 @@
 """Authentication: by Keystone, or by unchecked tokens for development."""
 
 import pickle
+import zlib
 from collections.abc import Iterable
 from functools import partial
 from typing import NoReturn, cast
@@ -30,12 +31,25 @@ class NoAuth:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request; respond 401 if it has no token."""
-        if environ["PATH_INFO"] not in self.open_paths:
-            token = environ.get("HTTP_X_AUTH_TOKEN")
-            if token is None:
-                return _unauthorized(environ, start_response)
-            _set_identity_headers(token, environ)
+        if environ["PATH_INFO"] in self.open_paths:
+            _remove_identity(environ)
+            return self._application(environ, start_response)
+        token = environ.get("HTTP_X_AUTH_TOKEN")
+        if token is None:
+            return _unauthorized(environ, start_response)
+        _set_identity_headers(token, environ)
         return self._application(environ, start_response)
+
+
+def _remove_identity(environ: WSGIEnvironment) -> None:
+    """Remove the headers of an unauthenticated client that name a user, a project or roles.
+
+    The log would contain their values. All but one begin with ``X-``; no handler that needs no
+    authentication reads another header of this kind.
+    """
+    for name in [name for name in environ if name.startswith("HTTP_X_")]:
+        del environ[name]
+    environ.pop("HTTP_OPENSTACK_SYSTEM_SCOPE", None)
 
 
 def _unauthorized(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -69,10 +83,12 @@ class Keystone:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request; respond 401 if its token is not valid."""
-        is_open = environ["PATH_INFO"] in self.open_paths
+        if environ["PATH_INFO"] in self.open_paths:
+            _remove_identity(environ)
+            return self._application(environ, start_response)
         environ[_CACHE_KEY] = self._token_cache
-        application: WSGIApplication = self._application if is_open else self._guarded
-        return application(environ, start_response)
+        response: Iterable[bytes] = self._guarded(environ, start_response)
+        return response
 
 
 def _token_cache(conf: cfg.ConfigOpts) -> object | None:
@@ -102,12 +118,31 @@ def _token_cache(conf: cfg.ConfigOpts) -> object | None:
             dead_retry=options.memcache_pool_dead_retry,
             socket_timeout=options.memcache_pool_socket_timeout,
             unpickler=_refuse_pickle,
+            decompressor=_decompressed,
         ),
     )
 
 
 def _refuse_pickle(_: object) -> NoReturn:
     raise pickle.UnpicklingError("pickles are not read")
+
+
+def _decompressed(data: bytes) -> bytes:
+    """Return a decompressed value, at most as long as a value of memcached may be.
+
+    Raises: OSError; the client then reads no more of this server for memcache_pool_dead_retry.
+    """
+    stream = zlib.decompressobj()
+    try:
+        value = stream.decompress(data, memcache.SERVER_MAX_VALUE_LENGTH)
+    except zlib.error as error:
+        raise OSError(f"memcached returned a value that cannot be decompressed: {error}") from None
+    if not stream.eof:
+        raise OSError(
+            "memcached returned a compressed value that is incomplete or exceeds "
+            f"{memcache.SERVER_MAX_VALUE_LENGTH} bytes"
+        )
+    return value
 
 
 def check_is_configured(conf: cfg.ConfigOpts) -> None:

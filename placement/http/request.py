@@ -26,7 +26,7 @@ from placement import errors, exception, microversion
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.core.request import CandidateRequest, SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
-from placement.core.text import is_storable
+from placement.core.text import is_storable, printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.events import VERSION, Observer, Totals
@@ -37,6 +37,8 @@ from placement.policy import Policy
 LOG = logging.getLogger(__name__)
 
 JSON = "application/json"
+NOSNIFF = ("X-Content-Type-Options", "nosniff")
+"""Browsers take no response for a document of another type."""
 REQUEST_ID = "openstack.request_id"
 CONTEXT = "placement.context"
 SERVICES = "placement.services"
@@ -97,6 +99,18 @@ class Services:
     max_body_bytes: int = 16 * 2**20
 
 
+class Context(RequestContext):
+    """The caller of a request, as policy rules and log lines read it."""
+
+    def get_logging_values(self) -> dict[str, Any]:
+        """Return the values for log lines, in which control characters are escaped."""
+        values = super().get_logging_values()
+        return {
+            name: printable(value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+
+
 class Request(webob.Request):  # type: ignore[misc]
     """One HTTP request, with its route, microversion and caller."""
 
@@ -111,9 +125,9 @@ class Request(webob.Request):  # type: ignore[misc]
         return cast("Version | None", self.environ.get(VERSION))
 
     @property
-    def context(self) -> RequestContext:
+    def context(self) -> Context:
         """The authenticated caller; log lines of the current thread carry its ids."""
-        return cast("RequestContext", self.environ[CONTEXT])
+        return cast("Context", self.environ[CONTEXT])
 
     @property
     def services(self) -> Services:

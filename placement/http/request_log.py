@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from oslo_context.context import RequestContext
 from oslo_middleware.request_id import GLOBAL_REQ_ID, ID_FORMAT
 
 from placement import exception
@@ -17,7 +16,9 @@ from placement.events import VERSION
 from placement.http.request import (
     AFTER_RESPONSE,
     JSON,
+    NOSNIFF,
     REQUEST_ID,
+    Context,
     Request,
     error_response,
     unexpected,
@@ -60,7 +61,7 @@ class RequestLog:
             if LOG.isEnabledFor(logging.INFO):
                 log = partial(_log_response, request_line, status, headers, environ.get(VERSION))
                 environ[AFTER_RESPONSE].insert(0, log)  # before the lines of other tasks
-            return start_response(status, [*headers, (_HEADER, request_id)], exc_info)
+            return start_response(status, [*headers, (_HEADER, request_id), NOSNIFF], exc_info)
 
         try:
             return application(environ, start)
@@ -106,7 +107,7 @@ def _identify(environ: MutableMapping[str, Any]) -> str:
     global_id = sent if re.fullmatch(ID_FORMAT, sent) else None
     environ[REQUEST_ID] = request_id
     environ[GLOBAL_REQ_ID] = global_id
-    RequestContext(request_id=request_id, global_request_id=global_id)
+    Context(request_id=request_id, global_request_id=global_id)
     return request_id
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import requests
@@ -133,8 +134,17 @@ def with_health_checks(
     middleware.conf[_CHECKS] = checks
 
     def handle(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        handler = middleware if environ.get("PATH_INFO") == PATH else application
-        response: Iterable[bytes] = handler(environ, start_response)
+        if environ.get("PATH_INFO") != PATH:
+            return application(environ, start_response)
+
+        def start(
+            status: str, headers: list[tuple[str, str]], exc_info: Any = None, /
+        ) -> Callable[[bytes], object]:
+            return start_response(
+                status, [*headers, ("X-Content-Type-Options", "nosniff")], exc_info
+            )
+
+        response: Iterable[bytes] = middleware(environ, start)
         return response
 
     return handle

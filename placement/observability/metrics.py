@@ -263,7 +263,11 @@ class MetricsMiddleware:
         """Handle the request."""
         if environ.get("PATH_INFO") == PATH and self._is_allowed(environ):
             body = self.text()
-            headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(body)))]
+            headers = [
+                ("Content-Type", CONTENT_TYPE),
+                ("Content-Length", str(len(body))),
+                ("X-Content-Type-Options", "nosniff"),
+            ]
             start_response("200 OK", headers)
             return [body]
         return self._timed(environ, start_response)

@@ -15,9 +15,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
+from requests import RequestException
 
 from placement import exception, policies
 from placement.conf.base import config_files
@@ -187,12 +189,31 @@ def _stamps(paths: Iterable[str]) -> _Stamps:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the address that was called, if one was, and the error."""
-    request = getattr(error, "request", None) or getattr(error.__context__, "request", None)
+    """Return the address that was called, if one was, and the error, for the log.
+
+    The URL can contain credentials, in any of its parts except for host and port. Messages of
+    requests contain the URL, errors of the operating system do not.
+    """
     text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, KeyError):
-        text = f"the target has no attribute {text}"
-    return text if request is None else f"{request.url}: {text}"
+        return f"the target has no attribute {text}"
+    request = getattr(error, "request", None) or getattr(error.__context__, "request", None)
+    if isinstance(error, RequestException):
+        text = _system_error(error) or type(error).__name__
+    return text if request is None else f"{_address(request.url)}: {text}"
+
+
+def _system_error(error: BaseException) -> str:
+    """Return the first error in the chain of causes, empty if the system reported none."""
+    while inner := error.__cause__ or error.__context__:
+        error = inner
+    is_of_system = isinstance(error, OSError) and not isinstance(error, RequestException)
+    return str(error) if is_of_system else ""
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def get_enforcer() -> oslo_policy.Enforcer:

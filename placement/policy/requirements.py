@@ -6,21 +6,25 @@ A check is a tree of ``and``, ``or``, ``not``, roles, comparisons and references
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from oslo_policy import policy
 
 Checks = Mapping[str, Any]
 """The checks of oslo.policy by the names of their rules, without loops of references."""
 
-_CREDENTIALS_OF_URL = re.compile(r"//[^/\s@]*@")
+CONDITION: Final = "a condition of the policy file"
+"""Stands for a check that may contain user IDs, or the URL of a service with its credentials."""
+
+_OWNERSHIP = re.compile(r"[a-z_]+:%\([a-z_]+\)s")
 
 
 def described(checks: Checks, rule: str) -> str:
     """Return the requirement of the rule, as the object of "needs".
 
     ``role admin or role service``: the check, with the checks of other rules in place of
-    references, and without the credentials of a URL.
+    references. Any client may read it: of the checks, it has roles and ownership, such as
+    ``project_id:%(project_id)s``; CONDITION stands for other checks.
     """
     alternatives = _alternatives(checks, policy.RuleCheck("rule", rule))
     return " or ".join(alternatives) or "what no role has: the rule denies every request"
@@ -42,8 +46,16 @@ def _alternatives(checks: Checks, check: Any) -> Sequence[str]:
             return (f"({' and '.join(map(_joined, texts))})",) if all(texts) else ()
         case policy.Check(kind="role"):
             return (f"role {check.match}",)
-    text = _CREDENTIALS_OF_URL.sub("//", str(check))
-    return () if text == "!" else (text,)
+    return _shown(check)
+
+
+def _shown(check: Any) -> Sequence[str]:
+    """Return what clients may read of another check; none if it denies every request."""
+    text = str(check)
+    if text == "!":
+        return ()
+    is_role = isinstance(check, policy.NotCheck) and getattr(check.rule, "kind", None) == "role"
+    return (text if is_role or text == "@" or _OWNERSHIP.fullmatch(text) else CONDITION,)
 
 
 def _joined(alternatives: Sequence[str]) -> str:

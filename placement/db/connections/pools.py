@@ -17,6 +17,7 @@ import sqlite3
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -135,8 +136,19 @@ def sqlite_engine(settings: DatabaseSettings, lineage: Lineage) -> sa.Engine:
         _enable_write_ahead_log(connection)
 
     if not settings.is_private:
-        _watch_file(engine, lineage, str(settings.url.database))
+        path = str(settings.url.database)
+        event.listen(engine, "do_connect", lambda *_: _create_for_owner(path))
+        _watch_file(engine, lineage, path)
     return engine
+
+
+def _create_for_owner(path: str) -> None:
+    """Create a file that only its owner can read and write; SQLite's other files get its mode.
+
+    A file that exists keeps its mode. SQLite reports a folder that does not exist, and URIs.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _watch_file(engine: sa.Engine, lineage: Lineage, path: str) -> None:

@@ -1,6 +1,7 @@
 """The command ``placement-api``."""
 
 import importlib.util
+import io
 import os
 import re
 import signal
@@ -8,12 +9,16 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import psutil
 import pytest
 
+from placement import wsgi
+from placement.cmd import api
 from placement.tests.support.processes import (
+    IS_ROOT,
     STOP_TIMEOUT_SECONDS,
     ApiProcess,
     InterpretedApiProcess,
@@ -50,6 +55,42 @@ def test_development_mode_needs_no_configuration(tmp_path, number):
         r"Placement listens on .*\nThe database is .*\nThe dashboard is at .*\nTry: curl .*\n",
         output,
     )
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can give a file to another user")
+@pytest.mark.parametrize("kind", ["link", "directory", "database"])
+def test_development_mode_refuses_the_directory_of_another_user(tmp_path, startup_error, kind):
+    """It followed a link of another user, and changed the mode of the file behind it."""
+    folder, target = tmp_path / "data", tmp_path / "target"
+    target.mkdir()
+    if kind == "link":
+        folder.symlink_to(target)
+        os.chown(folder, 65534, 65534, follow_symlinks=False)
+    else:
+        folder.mkdir()
+        database = folder / "placement.sqlite"
+        database.touch()
+        os.chown(folder if kind == "directory" else database, 65534, 65534)
+    output = startup_error("--development", str(folder), "--port", "0")
+    assert "belongs to the user with the ID 65534" in output
+    assert list(target.iterdir()) == []
+
+
+def test_development_mode_does_not_follow_a_link_in_place_of_the_database(tmp_path, startup_error):
+    folder, target = tmp_path / "data", tmp_path / "target"
+    folder.mkdir()
+    (folder / "placement.sqlite").symlink_to(target)
+    output = startup_error("--development", str(folder), "--port", "0")
+    assert "placement.sqlite is a symbolic link" in output
+    assert not target.exists()
+
+
+def test_the_password_in_the_query_of_the_database_is_not_printed(tmp_path):
+    url = f"sqlite:///{tmp_path}/x.sqlite?timeout=7&password=s3cret"
+    conf = wsgi.read_configuration([], {("placement_database", "connection"): url})
+    with redirect_stdout(io.StringIO()) as output:
+        api._announce("http://host", conf, is_development=False)
+    assert f"The database is sqlite:///{tmp_path}/x.sqlite\n" in output.getvalue()
 
 
 def test_the_log_of_development_mode_has_no_reads_of_the_page(tmp_path):

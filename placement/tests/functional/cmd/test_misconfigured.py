@@ -61,7 +61,11 @@ PROBLEMS = {
         MYSQL.format(where="127.0.0.1:1/p?nonsense=1"),
         "unexpected keyword argument 'nonsense'",
     ),
-    "port": (MYSQL.format(where="127.0.0.1:port/p"), "not a valid URL of a database"),
+    "port": (MYSQL.format(where="127.0.0.1:port/p"), "its port is not a number"),
+    "at-sign-in-password": (
+        MYSQL.format(where="127.0.0.1/p").replace("u:", "u:pass@"),
+        "its host has the character @",
+    ),
     "closed-port": (MYSQL.format(where="127.0.0.1:1/p"), "The database is not available"),
 }
 OF_LOGS = {

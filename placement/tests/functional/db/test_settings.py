@@ -44,6 +44,16 @@ def test_sqlite_synchronous_option(ask, waits, level):
     assert ask("PRAGMA synchronous", sqlite_synchronous=waits) == level
 
 
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_new_sqlite_file_is_for_its_owner_only(settings, tmp_path):
+    """`db sync` created it with mode 644: every local user could read and copy it."""
+    new = replace(settings, connection=f"sqlite:///{tmp_path}/new.sqlite")
+    with opened(new) as store:
+        store.write(lambda tx: tx.connection.exec_driver_sql("CREATE TABLE t (id INT)"))
+        files = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("new.sqlite*")}
+    assert files == dict.fromkeys(["new.sqlite", "new.sqlite-wal", "new.sqlite-shm"], 0o600)
+
+
 @pytest.mark.parametrize("backend", ["mariadb"])
 class TestSqlMode:
     def test_session_has_the_configured_mode(self, ask):

@@ -70,6 +70,11 @@ def test_nobody_does_anything_without_a_rule_that_says_so(http):
         assert last_line(response).startswith(expected)
 
 
+def test_policy_precedes_the_query_and_the_body(http):
+    for method, path in ROUTES:
+        request(http, (method, f"{path}?unknown=1"), NOBODY | JSON, 403, b"no JSON")
+
+
 def test_a_version_that_is_not_served_wins_over_everything(http):
     for route in ROUTES:
         request(http, route, NOBODY | {"OpenStack-API-Version": "placement 1.40"}, 406)

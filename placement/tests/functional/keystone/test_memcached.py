@@ -3,6 +3,8 @@
 import pickle
 import socketserver
 import threading
+import tracemalloc
+import zlib
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from placement.tests.functional.keystone.conftest import CONFIGURATION
 pytestmark = pytest.mark.xdist_group("keystone")
 ENCRYPTED = "memcache_security_strategy = ENCRYPT\nmemcache_secret_key = secret\n"
 PICKLE = b"1"  # the flags of a value that python-memcached unpickles
+COMPRESSED = b"8"
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -116,6 +119,28 @@ def test_what_memcached_returns_is_not_unpickled(tmp_path, options):
     assert server.commands == ["get"]
     assert not file.exists()
     assert response.status_int == 503  # of the middleware: Keystone, asked next, does not respond
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    "value",
+    [zlib.compress(bytes(100 * 2**20), 9), b"not compressed", zlib.compress(b"token")[:-1]],
+    ids=["large", "other", "incomplete"],
+)
+@pytest.mark.parametrize("options", ["", ENCRYPTED])
+def test_a_compressed_value_is_bounded(tmp_path, value, options):
+    """A value of 497 KB took 1 GB of memory."""
+    with memcached((COMPRESSED, value)) as server:
+        http = client(tmp_path, f"memcached_servers = {server.address}", options)
+        tracemalloc.start()
+        try:
+            response = http.get("/v", headers={"X-Auth-Token": "token"}, status="*")
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert server.commands == ["get"]
+    assert response.status_int == 503  # as without memcached: Keystone does not respond
+    assert peak_bytes < 20 * 2**20
 
 
 @pytest.mark.parametrize("options", ["", ENCRYPTED])

@@ -64,6 +64,7 @@ class TestHealth:
     def test_reports_that_the_process_responds(self, healthy):
         response = healthy().get("/healthcheck", headers={"Accept": "application/json"})
         assert response.json == {"detailed": False, "reasons": []}
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
 
     def test_root_is_unchanged(self, healthy):
         assert healthy().get("/").json["versions"][0]["max_version"] == str(MAX_VERSION)

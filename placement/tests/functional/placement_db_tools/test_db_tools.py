@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import chdir
 from importlib import resources
 from pathlib import Path
 
@@ -182,6 +183,19 @@ def migrate_and_stamp(backend, file, url, *options):
     migration.stamp(store, INITIAL)
     store.dispose()
     return result
+
+
+@pytest.mark.parametrize("backend", ["mariadb"])
+def test_the_configuration_is_not_searched_in_path(backend, tmp_path, moved_url):
+    """`--migrate rc` sourced a file of this name in a directory of PATH."""
+    (tmp_path / "rc").write_text("NOVA_API_USER=u\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "rc").write_text(f"touch {tmp_path}/executed\n")
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    with chdir(tmp_path):
+        result = migrate(backend, "rc", moved_url, PATH=path)
+    assert "NOVA_API_PASS is not set in rc" in result.stderr
+    assert not (tmp_path / "executed").exists()
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import threading
 import time
+import uuid
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -161,12 +162,96 @@ def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
         assert connection.recv(2**10).startswith(b"HTTP/1.1 413 ")
 
 
-def nginx_site(deployment, path):
+def nginx_site(deployment, path, *, tls=False, **changes):
+    if tls:  # as the sample says: the first line goes, the comments become lines
+        changes["plain"] = ("    listen 8778;\n", "")
+        changes["listen_tls"] = ("# listen 8778", f"listen {deployment.address}")
+        changes["tls"] = ("# ssl_", "ssl_")
+    else:
+        changes["listen"] = ("    listen 8778", f"    listen {deployment.address}")
     return sample(
-        "nginx/placement-api.conf",
-        listen=("listen 8778", f"listen {deployment.address}"),
-        socket=("/run/placement/uwsgi.sock", f"{path}"),
+        "nginx/placement-api.conf", socket=("/run/placement/uwsgi.sock", f"{path}"), **changes
     )
+
+
+FORGED = {
+    "Forwarded": "host=evil.example;proto=https;for=192.0.2.9",
+    "X-Forwarded-Host": "evil.example",
+    "X-Forwarded-For": "192.0.2.9",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Prefix": "/evil",
+}
+
+
+def created(url, headers, **options):
+    """Return the link to a new provider, in the response to a client with these headers."""
+    name = {"name": f"host{uuid.uuid4()}"}
+    response = requests.post(
+        f"{url}/resource_providers",
+        json=name,
+        headers={"X-Auth-Token": "admin"} | headers,
+        timeout=60,
+        **options,
+    )
+    assert response.status_code == 201, response.text
+    return response.headers["location"]
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("name", ["nginx", "apache"])
+def test_clients_behind_a_proxy_cannot_forge_links(deployment, name):
+    """X-Forwarded-Host of a client became the host of links: location: https://evil..."""
+    deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
+    path = start_uwsgi_behind_proxy(deployment)
+    if name == "nginx":
+        nginx = program("nginx", "apt-get install nginx-light")
+        start_nginx(deployment, nginx, nginx_site(deployment, path))
+    else:
+        start_apache_proxy(deployment, path, "headers")
+    deployment.wait("/placement/")
+    link = created(f"{deployment.url}/placement", FORGED)
+    assert link.startswith(f"http://{deployment.address}/placement/resource_providers/")
+    logs = deployment.logs()
+    assert "evil" not in logs
+    assert "192.0.2.9" not in logs
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("name", ["nginx", "apache"])
+def test_the_samples_of_web_servers_serve_tls(deployment, name):
+    path = start_uwsgi_behind_proxy(deployment)
+    certificate, key = certified(deployment.folder)
+    files = {
+        "certificate": ("/etc/ssl/certs/placement.pem", str(certificate)),
+        "key": ("/etc/ssl/private/placement.key", str(key)),
+    }
+    if name == "nginx":
+        nginx = program("nginx", "apt-get install nginx-light")
+        site = nginx_site(deployment, path, tls=True, **files)
+        start_nginx(deployment, nginx, site)
+    else:
+        lines = ("    # SSL", "    SSL")
+        start_apache_proxy(deployment, path, "ssl", "socache_shmcb", tls=lines, **files)
+    url = f"https://{deployment.address}/placement"
+    wait_until(lambda: is_served(url, certificate), START_TIMEOUT_SECONDS)
+    assert created(url, {}, verify=certificate).startswith(url)
+
+
+def is_served(url, certificate):
+    with suppress(requests.ConnectionError):
+        return requests.get(f"{url}/", verify=certificate, timeout=60).status_code == 200
+    return False
+
+
+def certified(folder):
+    """Return the files of a certificate for 127.0.0.1, and of its key."""
+    certificate, key = folder / "placement.pem", folder / "placement.key"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    subject = ["-subj", "/CN=placement", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(
+        [*command, *subject, "-keyout", key, "-out", certificate], check=True, capture_output=True
+    )
+    return certificate, key
 
 
 FOREIGN_APPLICATION = """
@@ -574,6 +659,18 @@ def test_gunicorn(deployment, options):
         "placement.wsgi.api:application",
     )
     check_claims(deployment)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_sample_of_gunicorn_takes_no_path_of_a_client(deployment):
+    """By default, Gunicorn takes SCRIPT_NAME of a client at 127.0.0.1, as a proxy is."""
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    text = sample("gunicorn/placement-api.py", bind=("127.0.0.1:8778", deployment.address))
+    (deployment.folder / "gunicorn.py").write_text(text)
+    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.py")
+    deployment.wait("/")
+    link = created(deployment.url, {"SCRIPT_NAME": "/evil"})
+    assert link.startswith(f"{deployment.url}/resource_providers/")
 
 
 # --- Apache -------------------------------------------------------------------------------

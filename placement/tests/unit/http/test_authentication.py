@@ -1,5 +1,10 @@
-import pytest
+import logging
 
+import pytest
+from oslo_context.context import get_current
+
+from placement.http.request import Context
+from placement.http.request_log import LOG
 from placement.tests.support.stub_service import ADMIN, service
 
 
@@ -12,7 +17,12 @@ def test_without_a_token_the_answer_is_401(http):
     response = http.get("/things/1", status=401)
     assert response.json.keys() == {"message", "code", "title"}
     assert response.json["code"] == "401 Unauthorized"
-    assert set(response.headers) == {"Content-Type", "Content-Length", "x-openstack-request-id"}
+    assert set(response.headers) == {
+        "Content-Type",
+        "Content-Length",
+        "X-Content-Type-Options",
+        "x-openstack-request-id",
+    }
 
 
 def test_unauthorized_is_html_if_accepted(http):
@@ -84,6 +94,54 @@ def test_delayed_decision_refuses_requests_without_user():
         "/things/1", headers={"X-User-Id": "admin", "X-Roles": "admin"}, status=401
     )
     assert response.json["code"] == "401 Unauthorized"
+
+
+class Identities(logging.Filter):
+    """Keeps the identity that the formatters of oslo.log add to each line."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def filter(self, _record):
+        self.seen.append(get_current().get_logging_values())
+        return True
+
+
+FORGED = {
+    "X-User-Id": "forged",
+    "X-User": "forged",
+    "X-Project-Id": "forged",
+    "X-Tenant-Id": "forged",
+    "X-User-Name": "forged",
+    "X-User-Domain-Id": "forged",
+    "X-Domain-Id": "forged",
+    "X-Roles": "forged",
+    "OpenStack-System-Scope": "forged",
+}
+
+
+@pytest.mark.parametrize("options", [{}, KEYSTONE], ids=["noauth2", "keystone"])
+def test_an_unauthenticated_client_names_nobody_in_the_log(options, caplog):
+    """GET / without a token wrote any user, project and domain into the log."""
+    identities = Identities()
+    caplog.set_level(logging.INFO, LOG.name)
+    LOG.addFilter(identities)
+    try:
+        service(**options).get("/", headers=FORGED, status=200)
+    finally:
+        LOG.removeFilter(identities)
+    (identity,) = identities.seen
+    assert identity["user_identity"] == "- - - - -"
+    assert "forged" not in str(identity)
+
+
+def test_control_characters_of_an_identity_are_escaped():
+    context = Context(user_id="a\x1b[2Ja", user_name="b\nERROR c", project_id="d\u2028e")
+    values = context.get_logging_values()
+    assert values["user_name"] == r"b\nERROR c"
+    assert values["user_identity"] == r"a\x1b[2Ja d\u2028e - - -"
+    assert context.user_id == "a\x1b[2Ja"
 
 
 def test_authentication_error_has_the_usual_form():

@@ -60,7 +60,7 @@ def test_an_unreachable_service_is_503_and_named_in_the_log(http, caplog):
     assert "127.0.0.1" not in response.text, "hosts are for the log alone"
     (line,) = [each for each in caplog.messages if "did not decide" in each]
     assert f"{policies.SHOW_PROVIDER.name} calls" in line
-    assert "Reason: http://127.0.0.1:1/decide: " in line
+    assert "Reason: http://127.0.0.1:1: " in line
     assert "Connection refused" in line
 
 
@@ -71,7 +71,7 @@ def test_an_unresponsive_service_is_503_after_the_timeout(http, caplog):
         seconds = time.monotonic() - started_at
     assert response.status_int == 503
     assert 0.2 <= seconds < 60
-    assert f"http://{address}/: Timeout" in caplog.text
+    assert f"http://{address}: Timeout" in caplog.text
 
 
 @pytest.mark.parametrize(("text", "status"), [("True", 200), ("False", 403), ("", 403)])
@@ -84,13 +84,34 @@ def test_the_response_decides(http, text, status):
     ("check", "reason"),
     [
         ("http://127.0.0.1:1/%(flavor)s", "the target has no attribute 'flavor'"),
-        ("http://[/", "Failed to parse"),
-        ("http:", "Invalid"),
+        ("http://[/", "InvalidURL"),
+        ("http:", "InvalidURL"),
     ],
 )
 def test_a_check_that_cannot_be_sent_is_503(http, caplog, check, reason):
     assert http(check).get("/things/1", headers=LATEST).status_int == 503
     assert reason in caplog.text
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:1", "127.0.0.1:99999", "[", "h.invalid"])
+def test_no_credentials_of_the_url_are_shown(http, caplog, place):
+    """The warning of a failed check had the user, the password and the query of its URL."""
+    check = f"http://caller:s3cret@{place}/t0ken?key=TOPSECRET"
+    response = http(check).get("/things/1", headers=LATEST)
+    assert response.status_int == 503
+    for text in ("s3cret", "t0ken", "TOPSECRET"):
+        assert text not in response.text
+        assert text not in caplog.text
+
+
+def test_a_refusal_does_not_show_the_check(http):
+    with listener("False") as address:
+        check = f"user_id:0d1e5f7a9b or http://caller:s3cret@{address}/?key=TOPSECRET"
+        response = http(check).get("/things/1", headers=LATEST, status=403)
+    (error,) = response.json["errors"]
+    needs = "It needs a condition of the policy file; this token has the role admin."
+    assert needs in error["detail"]
+    assert "0d1e5f7a9b" not in response.text
 
 
 def test_a_missing_certificate_is_named(tmp_path):

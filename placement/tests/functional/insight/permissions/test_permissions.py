@@ -138,7 +138,7 @@ def test_the_policy_files_count(capsys, tmp_path):
     assert (status, json.loads(output)["denied"]) == (0, 0)
     status, output, _ = run(capsys, tmp_path, "--roles=admin", "--service=nova", "--all")
     assert status == 3
-    assert " project_id:p " in output
+    assert " a condition of the policy file " in output
     assert re.search(r"\| GET +\| /usages ", output)
     assert "neutron" not in output
 
@@ -157,7 +157,7 @@ def test_an_external_check_that_fails_is_a_sentence(capsys, tmp_path):
     status, output, errors = run(capsys, tmp_path, "--roles", "admin")
     assert (status, output) == (1, "")
     assert "The external check of the policy rule placement:reshaper:reshape failed" in errors
-    assert "http://127.0.0.1:1/: " in errors
+    assert "http://127.0.0.1:1: " in errors
     assert errors.count("\n") == 1
 
 
