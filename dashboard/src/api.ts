@@ -75,7 +75,7 @@ export class Api {
     return this.json(`/consumers?${new URLSearchParams(parameters)}`);
   }
 
-  findings(): Promise<{ findings: Finding[] }> {
+  findings(): Promise<{ at: string; findings: Finding[] }> {
     return this.json("/findings");
   }
 

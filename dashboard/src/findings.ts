@@ -9,6 +9,8 @@ export interface FindingsOfCode {
   findings: Finding[];
 }
 
+const RANKS = { error: 0, warning: 1, notice: 2 };
+
 // Codes in the order of the audit, errors first.
 export function byCode(findings: readonly Finding[]): FindingsOfCode[] {
   const groups = new Map<string, FindingsOfCode>();
@@ -18,8 +20,7 @@ export function byCode(findings: readonly Finding[]): FindingsOfCode[] {
     group.findings.push(finding);
     groups.set(code, group);
   }
-  const rank = ({ severity }: FindingsOfCode) => (severity === "error" ? 0 : 1);
-  return [...groups.values()].sort((a, b) => rank(a) - rank(b));
+  return [...groups.values()].sort((a, b) => RANKS[a.severity] - RANKS[b.severity]);
 }
 
 // Findings on the classes of one provider are one row.

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Any, Final, Protocol, cast
@@ -29,6 +29,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import is_storable, printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.engine.shared import SharedRuns
 from placement.events import VERSION, Observer, Totals
 from placement.http import request_body
 from placement.microversion import Version
@@ -96,6 +97,7 @@ class Services:
     reports: Reports
     observer: Observer
     totals: Totals | None = None  # None without metrics
+    shared: SharedRuns = field(default_factory=SharedRuns)
     max_body_bytes: int = 16 * 2**20
 
 

@@ -2,7 +2,7 @@
 
 import type { Finding } from "../documents";
 import { byCode, byProvider, commandsFor, type FindingsOfCode, inUnits } from "../findings";
-import { decimal, plural } from "../format";
+import { clock, decimal, plural } from "../format";
 import { Breakable, Choices, Empty, Failure } from "../parts";
 import { useLoaded, useShared } from "../state";
 import { number, Table } from "../table";
@@ -21,6 +21,7 @@ export function FindingsView({ query }: { query: string }) {
       <h1>Findings</h1>
       {error && <Failure error={error} what="The audit" />}
       {loading && value === null && <Empty>The audit is running …</Empty>}
+      {value && <p class="note">As of {clock(new Date(value.at))}.</p>}
       {value?.findings.length === 0 && <Empty>The audit finds nothing to repair.</Empty>}
       {groups.length > 1 && (
         <Choices

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from placement.insight.audit.kinds import (
     AggregatesOfNova,
+    EditedProvider,
     HostWithoutAggregate,
     HypervisorWithoutProvider,
     Named,
@@ -82,6 +83,33 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
         cause = f"{len(hosts) - len(missing)} of {len(hosts)} hosts are in an aggregate"
         repair = "add it to its host aggregates in nova, which synchronizes them"
         yield Finding(HostWithoutAggregate(named(host)), cause, repair)
+
+
+def edited_providers(state: AuditedState, served: Mapping[int, str]) -> Iterator[Finding]:
+    """Yield the providers whose ids have other UUIDs in the snapshot at the same clocks.
+
+    ``served`` has the UUIDs in the snapshot by id. Every write of the service advances the clocks,
+    so these rows were changed by SQL. Providers with an inconsistent tree are not in the snapshot,
+    and have another finding.
+    """
+    stored = {
+        id_: provider
+        for id_, provider in state.providers.items()
+        if id_ in served or not _is_inconsistent(provider, state)
+    }
+    for id_ in sorted(stored.keys() | served.keys()):
+        provider, uuid = stored.get(id_), served.get(id_)
+        if provider is None or provider.uuid != uuid:
+            name = named(provider) if provider else Named(uuid, str(uuid))
+            kind = EditedProvider(name, id_, provider and provider.uuid, uuid)
+            cause = "the row was changed by SQL: requests by UUID and by name disagree"
+            repair = "run db sync, so that each process loads the data again"
+            yield Finding(kind, cause, repair)
+
+
+def _is_inconsistent(provider: AuditedProvider, state: AuditedState) -> bool:
+    *_, last = ancestors(provider, state.providers)
+    return provider.root_id != last.id or last.parent_id is not None
 
 
 def hypervisor_findings(

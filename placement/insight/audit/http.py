@@ -1,11 +1,14 @@
 """``GET /insight/findings``: inconsistent data in the database."""
 
+import logging
+
 import webob
 
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
+from placement.insight.audit.kinds import EditedProvider, UsageCounter
 from placement.insight.audit.model import CODES, GRACE_MINUTES, AuditSettings, Commands
-from placement.insight.audit.report import audit, findings_document
+from placement.insight.audit.report import Audit, audit, findings_document
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import always, closed
@@ -19,6 +22,7 @@ FINDINGS_QUERY = always(
         }
     )
 )
+LOG = logging.getLogger(__name__)
 _VALIDATORS = validation.query_validators(FINDINGS_QUERY)
 
 
@@ -35,4 +39,27 @@ def list_findings(request: Request) -> webob.Response:
         stale_days=int(values["stale_days"]) if "stale_days" in values else None,
         codes=frozenset({values["code"]} if "code" in values else ()),
     )
-    return json_response(request, findings_document(audit(request.services.store, settings)))
+    services = request.services
+
+    def run() -> bytes:
+        report = audit(services.store, settings, served=services.engine.view())
+        _log_edited(report)
+        return findings_document(report)
+
+    return json_response(request, services.shared.result((list_findings, settings), run))
+
+
+def _log_edited(report: Audit) -> None:
+    """Log once that another program wrote to the database, and what to run."""
+    names = [
+        kind.provider.name
+        for finding in report.findings
+        if isinstance(kind := finding.kind, EditedProvider | UsageCounter)
+    ]
+    if names:
+        LOG.warning(
+            "Another program wrote to the database: %d providers or usage counters differ from "
+            "what the service returns, the first: %s. Run: placement-manage db sync",
+            len(names),
+            names[0],
+        )

@@ -181,6 +181,16 @@ class UsageCounter(_OfInventory):
 
 
 @dataclass(frozen=True, slots=True)
+class EditedProvider(_OfProvider):
+    """A provider whose row was changed by SQL: the UUIDs in the database and in the snapshot."""
+
+    code: ClassVar = "edited_by_sql"
+    provider_id: int
+    stored: str | None
+    served: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Excess(_OfInventory):
     used: int
     capacity: int
@@ -297,6 +307,7 @@ Kind = (
     | ProviderWithoutHypervisor
     | AggregatesOfNova
     | UsageCounter
+    | EditedProvider
     | OverCapacity
     | ReservedInUse
     | SimilarNames

@@ -88,6 +88,7 @@ CODES: Mapping[str, Code] = {
     "provider_without_hypervisor": Code(NOTICE, _IDENTITY),
     "aggregates_of_nova": Code(WARNING, "nova-manage placement sync_aggregates"),
     "usage_counter": Code(ERROR, _PLAN),
+    "edited_by_sql": Code(ERROR, "placement-manage db sync"),
     "over_capacity": Code(ERROR, _CONSUMERS),
     "reserved_in_use": Code(NOTICE, _CONSUMERS),
     "similar_names": Code(NOTICE, _IDENTITY),

@@ -1,13 +1,17 @@
 """The audit of the database: findings, bounded in number, and their JSON document."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from placement.core.text import timestamp
+from placement.db import clocks
 from placement.db.store import Store
+from placement.engine.engine import View
 from placement.insight.audit.findings import findings
+from placement.insight.audit.hosts import edited_providers
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings
 from placement.insight.audit.model import (
     NOTICE,
@@ -46,14 +50,18 @@ def audit(
     store: Store,
     settings: AuditSettings,
     live: Callable[[AuditedProviders], LiveFindings] | None = None,
+    *,
+    served: View | None = None,
 ) -> Audit:
     """Return the findings in the database, from one transaction, and about live consumers.
 
+    ``served`` is the snapshot of this process: rows that differ from it were changed by SQL.
     Cost: a few scans of the tables in the database; writers are not locked.
     """
     at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
     with store.read() as tx:
         written_before = at - timedelta(minutes=settings.grace_minutes)
+        is_served = served is not None and clocks.values(tx.connection) == served.clocks
         state = read_state(tx.connection, written_before, settings.at_most + 1)
     providers = _providers(state)
     of_live = live(providers) if live else NO_LIST
@@ -61,7 +69,9 @@ def audit(
     stale_before = None if days is None else at - timedelta(days=days)
     counts: Counter[str] = Counter()
     reported = []
-    for finding in findings(state, of_live.findings, stale_before=stale_before):
+    edited = edited_providers(state, _uuids(served)) if served and is_served else ()
+    found = findings(state, of_live.findings, stale_before=stale_before)
+    for finding in chain(found, edited):
         if not settings.covers(finding.code):
             continue
         counts[finding.code] += 1
@@ -76,6 +86,12 @@ def audit(
         if count and settings.covers(code)
     ]
     return Audit(at, reported, truncated, [*skipped, *of_live.skipped])
+
+
+def _uuids(view: View) -> Mapping[int, str]:
+    """Return the UUIDs in a snapshot by id."""
+    forest = view.snapshot.forest
+    return dict(zip(forest.ids.tolist(), forest.uuids, strict=True))
 
 
 def _providers(state: AuditedState) -> AuditedProviders:

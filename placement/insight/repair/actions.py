@@ -46,6 +46,7 @@ _NEEDS_DECISION = (
     | kinds.HypervisorWithoutProvider
     | kinds.ProviderWithoutHypervisor
     | kinds.AggregatesOfNova
+    | kinds.EditedProvider
     | kinds.OverCapacity
     | kinds.ReservedInUse
     | kinds.SimilarNames

@@ -16,7 +16,7 @@ VIEWS = {
     EXPLAINED: "What would fit",
     "#/shape?resources=VCPU:1": "more claims",
     "#/requests": "No candidates",
-    "#/findings": "over capacity",
+    "#/findings": "reserved in use",
     f"#/search/{LONG_NAME[:20]}": LONG_NAME,
 }
 # Names end with an ellipsis; fields scroll; a preview of a query ends with an ellipsis.

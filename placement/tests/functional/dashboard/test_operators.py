@@ -216,8 +216,8 @@ def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, ope
         timeout=MILLISECONDS
     )
     first = findings[0]["rows"]["provider"]
-    panel = page.locator(".panel", has_text="over capacity")
-    assert "error" in panel.inner_text()
+    panel = page.locator(".panel", has_text="reserved in use")
+    assert "notice" in panel.inner_text()
     assert findings[0]["repair_command"] in panel.inner_text()
     panel.get_by_role("link", name=first["name"]).first.click()
     page.wait_for_url(f"**/#/tree/{first['uuid']}", timeout=MILLISECONDS)
@@ -228,7 +228,7 @@ def test_findings_of_one_code_are_shown_alone(realistic, open_page):
     page.get_by_role("link", name=re.compile("^similar names")).click(timeout=MILLISECONDS)
     expect(page.locator(".panel h2")).to_have_text(re.compile("^similar names"))
     page.get_by_role("link", name="All findings").click()
-    expect(page.locator(".panel h2").first).to_have_text(re.compile("^over capacity"))
+    expect(page.locator(".panel h2").first).to_have_text(re.compile("^reserved in use"))
 
 
 # --- names of nova and keystone ---------------------------------------------------------------

@@ -13,6 +13,7 @@ from placement import exception
 from placement.cmd import audit as command
 from placement.cmd import manage
 from placement.core.model import Inventory
+from placement.db.schema import migration
 from placement.db.tables import allocations
 from placement.insight.audit.live_consumers import compare
 from placement.insight.audit.model import (
@@ -74,6 +75,7 @@ def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
         "server_without_allocations",
         "allocations_on_other_host",
         "aggregates_of_nova",
+        "edited_by_sql",
         "hypervisor_without_provider",
         "provider_without_hypervisor",
     }
@@ -204,6 +206,37 @@ def test_findings_over_http(http, store):
     }
     one = http.get("/insight/findings?code=usage_counter", headers=HEADERS).json
     assert [each["code"] for each in one["findings"]] == ["usage_counter"]
+
+
+def test_a_provider_that_was_changed_by_sql_is_reported_and_logged(http, store, caplog):
+    host, removed = Host(store), Host(store)
+    path = f"/resource_providers?name={host.name}"
+    new = uuid()
+    assert http.get("/insight/findings", headers=HEADERS).json["findings"] == []
+    host.provider(uuid=new)
+    (finding,) = http.get("/insight/findings", headers=HEADERS).json["findings"]
+    assert (finding["code"], finding["repair_command"]) == (
+        "edited_by_sql",
+        "placement-manage db sync",
+    )
+    assert (finding["rows"]["stored"], finding["rows"]["served"]) == (new, host.uuid)
+    assert f"the first: {host.name}. Run: placement-manage db sync" in caplog.text
+    migration.sync(store)
+    assert http.get("/insight/findings", headers=HEADERS).json["findings"] == []
+    (provider,) = http.get(path, headers=HEADERS).json["resource_providers"]
+    assert provider["uuid"] == new
+    assert removed.uuid != new
+
+
+def test_allocations_that_were_deleted_by_sql_are_reported_and_logged(http, store, caplog):
+    host = Host(store)
+    host.run(allocations.delete())
+    findings = http.get("/insight/findings?grace_minutes=0", headers=HEADERS).json["findings"]
+    assert "usage_counter" in {each["code"] for each in findings}
+    assert f"the first: {host.name}. Run: placement-manage db sync" in caplog.text
+    migration.sync(store)
+    usages = http.get(f"/resource_providers/{host.uuid}/usages", headers=HEADERS).json
+    assert usages["usages"] == {"VCPU": 0}
 
 
 @pytest.mark.parametrize(
