@@ -106,6 +106,12 @@ class CandidateRequest:
         return tuple(each for each in self.requirements if isinstance(each, SameSubtree))
 
     @property
+    def named_groups(self) -> tuple[frozenset[str], ...]:
+        """The sets of suffixes that a parameter names, such as each ``same_subtree``."""
+        conditions = (each for each in self.requirements if isinstance(each, GroupsRequirement))
+        return tuple(each.named_groups for each in conditions if each.named_groups)
+
+    @property
     def named_providers(self) -> tuple[str, ...]:
         """The UUIDs of the providers whose trees the groups name."""
         uuids = (each.named_provider for group in self.groups for each in group.requirements)

@@ -373,6 +373,11 @@ class GroupsRequirement(Requirement):
     has_own_parameter: ClassVar[bool] = True
 
     @property
+    def named_groups(self) -> frozenset[str]:
+        """The suffixes that the parameter names."""
+        return frozenset()
+
+    @property
     def can_fail(self) -> bool:
         """Whether some choice of providers violates the requirement."""
         return True
@@ -399,6 +404,10 @@ class SameSubtree(GroupsRequirement):
     parameter = "same_subtree"
     unmet_form = "not in one subtree: {}"
     suffixes: frozenset[str]
+
+    @property
+    def named_groups(self) -> frozenset[str]:
+        return self.suffixes
 
     @property
     def can_fail(self) -> bool:

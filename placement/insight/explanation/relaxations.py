@@ -122,10 +122,12 @@ def _parameters_of_groups(request: CandidateRequest) -> Iterator[Parameters]:
 
 
 def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
-    related = frozenset[str]().union(*request.same_subtree)
+    related = frozenset[str]().union(*request.named_groups)
     for group in request.groups:
         others = tuple(other for other in request.groups if other is not group)
-        if not group.resources and group.suffix in related:
+        of_subtrees = sum(group.suffix in suffixes for suffixes in request.same_subtree)
+        of_all = sum(group.suffix in suffixes for suffixes in request.named_groups)
+        if not group.resources and 0 < of_subtrees == of_all:
             yield _without_bare_group(replace(request, groups=others), group)
         elif group.suffix not in related and any(other.resources for other in others):
             relaxed = replace(request, groups=others)
@@ -171,7 +173,7 @@ def interchangeable(request: CandidateRequest) -> Mapping[str, Suffixes]:
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for group in request.groups:
         if group.suffix:
-            subtrees = (group.suffix in suffixes for suffixes in request.same_subtree)
+            subtrees = (group.suffix in suffixes for suffixes in request.named_groups)
             key = (frozenset(group.resources.items()), group.requirements, *subtrees)
             alike[key].append(group.suffix)
     return {
@@ -224,9 +226,9 @@ def without_suffix(
 ) -> Iterator[tuple[RequestGroup, CandidateRequest]]:
     """Yield suffixed groups of several classes, and the request with the group unsuffixed.
 
-    A request that has an unsuffixed group, or names the suffix in a ``same_subtree``, is left out.
+    A request that has an unsuffixed group, or names the suffix in another parameter, is left out.
     """
-    named = frozenset[str]().union(*request.same_subtree)
+    named = frozenset[str]().union(*request.named_groups)
     if all(group.suffix for group in request.groups):
         for group in request.groups:
             if len(group.resources) > 1 and group.suffix not in named:
