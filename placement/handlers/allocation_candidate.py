@@ -2,16 +2,17 @@
 
 import random
 import time
+from functools import partial
 
 import webob
 
 from placement import microversion
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.http.request import Request, accepts_json, json_response
+from placement.http.request import Request, accepts_json, body_of, json_response
 from placement.parse.candidates import candidate_request
 from placement.policies import rules as policies
-from placement.render.candidates import allocation_candidates
+from placement.render.candidates import pieces
 
 
 @microversion.version_handler("1.10")
@@ -29,5 +30,5 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     request.services.observer.candidates_returned(len(candidates.candidates))
     if not candidates.candidates:
         reports.empty_response(request, snapshot, candidates_request)
-    body = allocation_candidates(candidates, candidates_request, request.version, deadline.check)
-    return json_response(request, body, modified_at=None)
+    write = partial(pieces, candidates, candidates_request, request.version)
+    return json_response(request, body_of(write, deadline.check), modified_at=None)

@@ -7,7 +7,7 @@ into the response that :mod:`placement.errors` defines for its class.
 import functools
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -54,6 +54,7 @@ _LONGEST_DETAIL = 6000
 _LONGEST_QUOTED = 1000
 _QUOTED = {"REQUEST_METHOD": "-", "CONTENT_TYPE": "None", "HTTP_ACCEPT": JSON}
 _MAX_PARAMETERS = 2000
+_LONGEST_IN_MEMORY_BYTES = 32 * 2**20
 
 
 class Reports(Protocol):
@@ -106,7 +107,10 @@ class Context(RequestContext):
 
     def get_logging_values(self) -> dict[str, Any]:
         """Return the values for log lines, in which control characters are escaped."""
-        values = super().get_logging_values()
+        values: dict[str, Any] = super().get_logging_values()
+        texts = [value for value in values.values() if value.__class__ is str]
+        if "".join(texts).isprintable():  # as a whole: every log line has 30 values
+            return values
         return {
             name: printable(value) if isinstance(value, str) else value
             for name, value in values.items()
@@ -227,9 +231,38 @@ class Omitted:
 OMITTED: Final = Omitted()
 
 
+@dataclass(frozen=True, slots=True)
+class StreamedBody:
+    """A body that is written in pieces while it is sent; it is never in memory as a whole."""
+
+    write: Callable[[], Iterable[bytes]]
+    length: int
+
+
+def body_of(
+    write: Callable[[Callable[[], None]], Iterable[bytes]], check_deadline: Callable[[], None]
+) -> bytes | StreamedBody:
+    """Return a body as a whole if it is short.
+
+    A long body is written twice: within the deadline, to compute its length, which some servers
+    need to end the response, and while it is sent.
+    """
+    kept: list[bytes] = []
+    length = 0
+    for piece in write(check_deadline):
+        length += len(piece)
+        if length <= _LONGEST_IN_MEMORY_BYTES:
+            kept.append(piece)
+        else:
+            kept.clear()
+    if length <= _LONGEST_IN_MEMORY_BYTES:
+        return b"".join(kept)
+    return StreamedBody(functools.partial(write, lambda: None), length)
+
+
 def json_response(
     request: Request,
-    document: bytes | Mapping[str, Any],
+    document: bytes | StreamedBody | Mapping[str, Any],
     *,
     status: int = 200,
     modified_at: datetime | Omitted | None = OMITTED,
@@ -240,8 +273,13 @@ def json_response(
     ``modified_at`` (naive UTC; None means now) is sent since 1.15, with ``cache-control``.
     ``location`` is a path below the mount point: ``/traits/CUSTOM_A``.
     """
-    body = document if isinstance(document, bytes) else json.dumps(document).encode("ascii")
-    response = webob.Response(body, status=status, content_type=JSON, charset=None)
+    if isinstance(document, StreamedBody):
+        response = webob.Response(status=status, content_type=JSON, charset=None)
+        response.app_iter = document.write()
+        response.content_length = document.length
+    else:
+        body = document if isinstance(document, bytes) else json.dumps(document).encode("ascii")
+        response = webob.Response(body, status=status, content_type=JSON, charset=None)
     return _completed(request, response, modified_at, location)
 
 

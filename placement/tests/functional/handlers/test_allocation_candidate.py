@@ -5,6 +5,7 @@ import time
 import pytest
 import webtest
 
+from placement.http import request as http_request
 from placement.tests.support.waiting import wait_until
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
@@ -94,3 +95,12 @@ def test_what_was_done_and_undone_leaves_no_mark_on_the_answer(http):
     assert candidates(http, query).body != before.body
     http.delete(path, headers=HEADERS)
     assert candidates(http, query).body == before.body
+
+
+def test_a_response_in_pieces_equals_the_whole_response(http, monkeypatch):
+    whole = candidates(http, groups(2))
+    monkeypatch.setattr(http_request, "_LONGEST_IN_MEMORY_BYTES", 0)
+    streamed = candidates(http, groups(2))
+    assert streamed.body == whole.body
+    names = ("Content-Length", "Content-Type", "Cache-Control", "OpenStack-API-Version")
+    assert [streamed.headers[name] for name in names] == [whole.headers[name] for name in names]

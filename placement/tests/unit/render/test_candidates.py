@@ -1,6 +1,8 @@
 """How candidates look as JSON: the same as a plain dictionary, at every microversion."""
 
 import json
+import tracemalloc
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,8 +11,9 @@ from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.candidates import Candidate, Candidates, CandidateShape
 from placement.core.snapshot.entries import ProviderEntry
+from placement.http import request as http_request
 from placement.microversion import VERSIONS, Version
-from placement.render.candidates import allocation_candidates
+from placement.render.candidates import allocation_candidates, pieces
 from placement.tests.support.queries import allocations_of, mappings_of
 
 SINCE_110 = VERSIONS[10:]
@@ -148,3 +151,33 @@ def test_equal_answers_are_equal_to_the_byte():
     )
     bodies = {body(each, VERSIONS[-1]) for each in (FOUND, again)}
     assert len(bodies) == 1
+
+
+def test_a_long_response_is_never_in_memory_as_a_whole(monkeypatch):
+    """600 groups on 10,000 hosts, a query of 14 KB, took 750 MB for one response."""
+    monkeypatch.setattr(http_request, "_LONGEST_IN_MEMORY_BYTES", 2**20)
+    suffixes = [str(number) for number in range(1900)]
+    groups = tuple(RequestGroup(suffix=suffix, resources={"VCPU": 1}) for suffix in suffixes)
+    shape = CandidateShape(({"VCPU": 1900},), dict.fromkeys(suffixes, (0,)))
+    hosts = [f"{number:08}-1111-2222-3333-444444444444" for number in range(200)]
+    found = Candidates([Candidate(shape, (host,)) for host in hosts], ())
+    write = partial(pieces, found, CandidateRequest(groups), VERSIONS[-1])
+    checks = []
+    tracemalloc.start()
+    try:
+        body = http_request.body_of(write, lambda: checks.append(1))
+        sent = sum(map(len, body.write()))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sent == body.length > 16 * 2**20
+    assert peak_bytes < 8 * 2**20
+    assert len(checks) >= 20, "the budget covers the rendering"
+    document = json.loads(b"".join(body.write()))
+    assert [list(each["allocations"]) for each in document["allocation_requests"]] == [
+        [host] for host in hosts
+    ]
+
+
+def test_a_short_body_is_sent_as_a_whole():
+    assert http_request.body_of(lambda _check: iter([b"a", b"b"]), lambda: None) == b"ab"
