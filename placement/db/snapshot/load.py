@@ -8,7 +8,7 @@ No value depends on the order of rows in a text: every row has the id of its pro
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -182,7 +182,7 @@ def _sets(
     a member to the sets of its providers: the number of the larger set replaces their numbers.
     """
     number = [0] * len(index_of)
-    sets: list[tuple[_Key, ...]] = [()]
+    sets: list[tuple[int, _Key]] = [(0, ())]  # the number of the set without the last key, the key
     for key in sorted(ids_of):
         larger: dict[int, int] = {}
         for id_ in ids_of[key]:
@@ -191,11 +191,20 @@ def _sets(
                 continue
             if number[at] not in larger:
                 larger[number[at]] = len(sets)
-                sets.append((*sets[number[at]], key))
+                sets.append((number[at], key))
             number[at] = larger[number[at]]
     used_numbers, index = np.unique(numbers(number), return_inverse=True)
-    values = [value_of(sets[set_number]) for set_number in used_numbers.tolist()]
+    values = [value_of(_keys(sets, set_number)) for set_number in used_numbers.tolist()]
     return Shared(index.astype(np.int32), values)
+
+
+def _keys(sets: Sequence[tuple[int, _Key]], number: int) -> tuple[_Key, ...]:
+    """Return the keys of a set, which a set without the last key precedes."""
+    keys: list[_Key] = []
+    while number:
+        number, key = sets[number]
+        keys.append(key)
+    return tuple(reversed(keys))
 
 
 def time_of_text(text: str) -> datetime | None:

@@ -1,6 +1,7 @@
 """A load reads whole tables as few long rows, and exactly what a read row by row returns."""
 
 import random
+import tracemalloc
 from datetime import datetime, timedelta
 
 import pytest
@@ -8,6 +9,7 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.db import tables
+from placement.db.snapshot import load
 from placement.db.snapshot.load import SnapshotReader
 from placement.tests.support.factories import claim, new_provider, uuid
 from placement.tests.support.snapshots import loaded
@@ -168,3 +170,14 @@ def test_a_truncated_text_is_an_error_that_names_the_setting(store, length):
         with pytest.raises(exception.DatabaseUnavailable) as raised:
             table_of(tx)
     assert "group_concat_max_len" in raised.value.reason
+
+
+def test_memory_for_a_provider_with_many_traits():
+    """It grows with the number of traits, not with its square."""
+    ids_of = {(trait_id,): [7] for trait_id in range(5000)}
+    tracemalloc.start()
+    shared = load._sets({7: 0}, ids_of, list)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert shared.values == [list(ids_of)]
+    assert peak < 5_000_000
