@@ -1,6 +1,7 @@
 """The service on two nodes of a cluster of three: ``make test-galera``."""
 
 import os
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -12,7 +13,7 @@ import webtest
 
 from placement import errors, exception
 from placement.core.model import CreateInventory, IncompleteConsumer, Inventory, UpdateProvider
-from placement.db import clocks
+from placement.db import clocks, writes
 from placement.db import errors as db_errors
 from placement.db import store as store_module
 from placement.db.connections import server_checks, session_settings
@@ -26,6 +27,8 @@ from placement.insight.recording.sql import find
 from placement.insight.repair.apply import apply_action
 from placement.insight.repair.names import DeleteConsumerType
 from placement.objects import allocation, inventory, provider, resource_class, trait
+from placement.tests.functional.db.interleavings.kinds import KINDS
+from placement.tests.functional.db.interleavings.pairs import pairs
 from placement.tests.functional.db.schema import sync_without_get_lock
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.galera import cluster
@@ -56,6 +59,7 @@ SECONDS_TO_RECOVER = 30
 DOCUMENTED_SECONDS = 45  # on the page on high availability
 SHORT_LIMITS = 16  # 4 seconds, and the time of a busy machine; without them at least 20
 ADMIN = {"HTTP_X_AUTH_TOKEN": "admin", "HTTP_OPENSTACK_API_VERSION": "placement latest"}
+PAIRS = int(os.environ.get("GALERA_PAIRS", "30"))
 SYNC_ROUNDS = int(os.environ.get("SYNC_ROUNDS", "2"))
 
 pytestmark = [
@@ -532,3 +536,13 @@ def _in_seconds(limit, work):
         return work()
     finally:
         assert time.monotonic() - started_at < limit
+
+
+def test_interleavings_of_writes_on_two_nodes(stores, monkeypatch):
+    """The first write of a pair is sent to one node, the second one to another node."""
+    monkeypatch.setattr(writes, "_DRIVERS", frozenset())
+    drawn = [random.choices(list(KINDS), k=2) for _ in range(PAIRS)]
+    with pairs(*stores) as tried:
+        failures = [failure for pair in drawn for failure in tried.failures(*pair)]
+        print(f"\n{tried.interleavings} interleavings, {tried.comparisons} snapshots")
+    assert not failures, "\n".join(failures)

@@ -34,9 +34,11 @@ _REFERENCES = {
     "consumer_type_id": ("consumer_types", "name"),
 }
 _OF_RUN = {"id", "created_at", "updated_at", "stamp"}
+# on Galera, a read also waits for the writes of other nodes
+_MYSQL = "SET foreign_key_checks = 0, wsrep_sync_wait = 15"
 _WITHOUT_FOREIGN_KEYS = {
-    "mysql": "SET foreign_key_checks = 0",
-    "mariadb": "SET foreign_key_checks = 0",
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
     "postgresql": "SET session_replication_role = replica",
     "sqlite": "PRAGMA foreign_keys = OFF",
 }
