@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.provider_table import ParentLoop
@@ -23,7 +23,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.db import clocks
 from placement.db.connections.pools import PerProcess
 from placement.db.snapshot import changes
-from placement.db.snapshot.changes import NameTables, ProviderChanges
+from placement.db.snapshot.changes import NameTables, ProviderChanges, UnknownNameError
 from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
@@ -155,8 +155,7 @@ class _SnapshotKeeper:
                 return view
             # a load leaves out the loops of another writer, and joins fewer rows to one text
             with suppress(ParentLoop, Truncated):
-                read_changes = partial(self._store.single_statement, changes.read)
-                newer = advance(view, now, read_changes)
+                newer = advance(view, now, self._read_changes)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(newer, "refresh", start)
         if view is not None:
@@ -165,27 +164,41 @@ class _SnapshotKeeper:
             view = load(tx)
         return self._keep(view, "load", start)
 
+    def _read_changes(
+        self, seen: Mapping[int, int], now: Mapping[int, int], *, has_names: bool
+    ) -> ProviderChanges:
+        return self._store.single_statement(partial(changes.read, has_names=has_names), seen, now)
+
     def _keep(self, view: View, kind: str, start: float) -> View:
         self._view = view
         self._observer.snapshot_read(kind, time.monotonic() - start)
         return view
 
 
-def advance(
-    view: View,
-    now: Mapping[int, int],
-    read_changes: Callable[[Mapping[int, int], Mapping[int, int]], ProviderChanges],
-) -> View | None:
+class ReadChanges(Protocol):
+    """Reads the changes between two values of the clocks: see ``changes.read``."""
+
+    def __call__(
+        self, seen: Mapping[int, int], now: Mapping[int, int], *, has_names: bool
+    ) -> ProviderChanges:
+        """Return the changes, and all names with ``has_names``."""
+
+
+def advance(view: View, now: Mapping[int, int], read_changes: ReadChanges) -> View | None:
     """Return a view at least as new as the clocks ``now``, or None if all must be loaded.
 
     One statement reads the changes. If more clocks advanced before it began, it is repeated with
-    their values.
+    their values. It is repeated with all names if a row has the id of an unknown class or trait:
+    openstack-placement, or an operator, inserted it.
     """
+    has_names = False
     while follows(now, view.clocks):
-        newer = read_changes(view.clocks, now)
+        newer = read_changes(view.clocks, now, has_names=has_names)
         now = newer.clocks
         if newer.is_complete and follows(now, view.clocks):
-            return _applied(view, newer)
+            with suppress(UnknownNameError):
+                return _applied(view, newer)
+            has_names = True
     return None
 
 

@@ -162,6 +162,10 @@ def _bound(name: str) -> sa.BindParameter[int]:
     return sa.bindparam(name, type_=sa.BigInteger)
 
 
+class UnknownNameError(LookupError):
+    """A row has the id of a resource class or trait that is not in the names of the process."""
+
+
 @dataclass(frozen=True, slots=True)
 class NameTables:
     """The names of all resource classes and traits, by id."""
@@ -191,10 +195,10 @@ class NameTables:
 class ProviderChanges:
     """The providers that changed, as rows, and the ids and UUIDs of the removed providers.
 
-    An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if no
-    resource class or trait was created, renamed or removed. ``is_complete`` is false if
-    a clock advanced whose changes were not read; the changes of one transaction may then be read
-    in part.
+    An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if the
+    names were not read: no resource class or trait was created, renamed or removed.
+    ``is_complete`` is false if a clock advanced whose changes were not read; the changes of one
+    transaction may then be read in part.
     """
 
     clocks: Mapping[int, int]
@@ -212,17 +216,20 @@ class ProviderChanges:
     def states(self, names: NameTables) -> list[ProviderState]:
         """Return the changed providers that have a root; the names must be as new as the clocks.
 
-        Raises: grouped_rows.Truncated.
+        Another program may insert classes and traits without advancing the clock of names: an
+        unknown id is left out only if this statement also read the names.
+        Raises: UnknownNameError, grouped_rows.Truncated.
         """
-        texts = _StateTexts(names)
+        texts = _StateTexts(names, are_new=self.names is not None)
         return [texts.state(row) for row in self._rows if row.root_uuid is not None]
 
 
 class _StateTexts:
     """Reads the rows of providers; equal texts are read once, and share objects."""
 
-    def __init__(self, names: NameTables) -> None:
+    def __init__(self, names: NameTables, *, are_new: bool) -> None:
         self._names = names
+        self._are_new = are_new
         self._inventory = cache(inventory_of)
         self._trait_names = cache(self._traits)
         self._aggregates = cache(self._uuids)
@@ -244,8 +251,9 @@ class _StateTexts:
     def _amounts(self, text: str | None) -> tuple[dict[str, Inventory], dict[str, int]]:
         """Return the inventories and the used amounts by class, in the order of class ids."""
         inventories_, used = {}, {}
-        class_ids, amounts, *limits = grouped_rows.fields(text, len(INVENTORY))
-        rows = zip(map(int, class_ids), amounts, zip(*limits, strict=True), strict=True)
+        ids, amounts, *limits = grouped_rows.fields(text, len(INVENTORY))
+        class_ids = self._known(ids, self._names.classes)
+        rows = zip(class_ids, amounts, zip(*limits, strict=True), strict=True)
         for class_id, amount, inventory_limits in sorted(rows):
             inventory = self._inventory(inventory_limits)
             if self._names.has_usable(class_id, inventory):
@@ -256,7 +264,14 @@ class _StateTexts:
 
     def _traits(self, text: str | None) -> frozenset[str]:
         (ids,) = grouped_rows.fields(text, 1)
-        return self._names.of_traits(map(int, ids))
+        return self._names.of_traits(self._known(ids, self._names.traits))
+
+    def _known(self, texts: Iterable[str], names: Mapping[int, str]) -> list[int]:
+        """Return the ids in some texts.  Raises: UnknownNameError."""
+        ids = [*map(int, texts)]
+        if not self._are_new and not names.keys() >= set(ids):
+            raise UnknownNameError
+        return ids
 
     def _uuids(self, text: str | None) -> frozenset[str]:
         (uuids,) = grouped_rows.fields(text, 1)
@@ -276,15 +291,20 @@ def time_of(value: object) -> datetime | None:
 
 
 def read(
-    connection: sa.Connection, seen: Mapping[int, int], now: Mapping[int, int]
+    connection: sa.Connection,
+    seen: Mapping[int, int],
+    now: Mapping[int, int],
+    *,
+    has_names: bool = False,
 ) -> ProviderChanges:
     """Return the providers that changed since the clocks had the values ``seen``.
 
-    Reads the changes of the clocks whose values differ between ``seen`` and ``now``.
+    Reads the changes of the clocks whose values differ between ``seen`` and ``now``, and all names
+    if their clock is one of these, or with ``has_names``.
     Cost: one statement, which sees one state of the database even without a transaction.
     """
     moved = [clock for clock in range(clocks.PROVIDER_CLOCKS) if seen[clock] != now[clock]]
-    has_names = seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
+    has_names = has_names or seen[clocks.NAMES_CLOCK] != now[clocks.NAMES_CLOCK]
     statement = since(len(moved), connection.dialect.name, has_names=has_names)
     rows = defaultdict[int, list[Any]](list)
     for row in connection.execute(statement, parameters(seen, moved)):

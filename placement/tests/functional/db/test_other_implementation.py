@@ -7,14 +7,18 @@ from placement import exception
 from placement.db import usage_counters
 from placement.db.maintenance import reconcile
 from placement.engine.engine import Engine
+from placement.objects import trait
 from placement.tests.support.factories import (
     claim,
+    generation,
     new_provider,
     set_inventories,
     used,
     uuid,
 )
-from placement.tests.support.sql import ADD_ALLOCATION, NOW, scalar
+from placement.tests.support.queries import offered
+from placement.tests.support.snapshots import RecordingObserver, contents
+from placement.tests.support.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW, execute, scalar
 
 
 def claim_elsewhere(store, host, amount):
@@ -92,3 +96,63 @@ def test_reconciliation_notes_providers_whose_counters_are_right(store, other_st
     assert scalar(store, not_counted) == 1
     assert reconcile.reconcile(store) == 0
     assert scalar(store, not_counted) == 0
+
+
+def add_names(store):
+    """Insert a resource class and a trait like openstack-placement, which advances no clock."""
+    execute(store, "INSERT INTO resource_classes (id, name) VALUES (10100, 'CUSTOM_FPGA')")
+    execute(store, "INSERT INTO traits (name) VALUES ('CUSTOM_FAST')")
+
+
+def assert_equal_to_a_new_process(store, engine):
+    assert contents(engine.current()) == contents(Engine(store).current())
+    assert engine.view().names == Engine(store).view().names
+
+
+def test_names_of_others_are_seen_when_a_provider_gets_them(store, other_store, caplog):
+    host = new_provider(store, VCPU=8)
+    engine = Engine(store)
+    engine.current()
+    add_names(other_store)
+    set_inventories(store, host, VCPU=8, CUSTOM_FPGA=2)
+    assert engine.current().state(host).inventories.keys() == {"VCPU", "CUSTOM_FPGA"}
+    claim(store, uuid(), {host: {"CUSTOM_FPGA": 2}})
+    trait.replace(store, host, generation(store, host), ["CUSTOM_FAST"])
+    state = engine.current().state(host)
+    assert (state.used, state.traits) == ({"CUSTOM_FPGA": 2}, {"CUSTOM_FAST"})
+    assert offered(engine.current(), "resources=VCPU:1&required=CUSTOM_FAST")
+    assert_equal_to_a_new_process(store, engine)
+    assert "left out" not in caplog.text
+
+
+def test_names_of_others_need_one_more_statement_and_no_load(store, other_store):
+    host, observer = new_provider(store, VCPU=8), RecordingObserver()
+    engine = Engine(store, observer)
+    engine.current()
+    add_names(other_store)
+    set_inventories(store, host, CUSTOM_FPGA=2)
+    executed, reader = [], store.engines().reader
+
+    def note(_connection, _cursor, statement, *_):
+        executed.append(statement)
+
+    sa.event.listen(reader, "before_cursor_execute", note)
+    engine.current()
+    sa.event.remove(reader, "before_cursor_execute", note)
+    read_changes = [each for each in executed if "UNION ALL" in each]
+    assert ["FROM traits" in each for each in read_changes] == [False, True]
+    engine.current()
+    assert observer.reports == ["load", "refresh"]
+
+
+def test_inventory_of_a_class_that_does_not_exist_is_left_out(store, other_store):
+    """The names are read, and the id is still unknown."""
+    host = new_provider(store, VCPU=8)
+    engine = Engine(store)
+    engine.current()
+    id_ = scalar(store, f"SELECT id FROM resource_providers WHERE uuid = '{host}'")
+    row = {"provider": id_, "class": 4444, "total": 8, "now": NOW}
+    execute(other_store, ADD_INVENTORY, row)
+    claim(store, uuid(), {host: {"VCPU": 1}})
+    assert engine.current().state(host).inventories.keys() == {"VCPU"}
+    assert_equal_to_a_new_process(store, engine)

@@ -99,22 +99,6 @@ def test_changed_provider_with_a_separator_in_its_aggregate_is_not_a_load(store,
     assert state.aggregates == {"a|~0"}
 
 
-def test_trait_inserted_without_clocks_is_ignored_until_the_next_load(store, hosts):
-    engine = Engine(store)
-    engine.current()
-    id_ = provider.show(store, hosts[0]).id
-    execute(store, "INSERT INTO traits (name) VALUES ('CUSTOM_OTHER')")
-    execute(
-        store,
-        "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
-        " SELECT :id, id FROM traits WHERE name = 'CUSTOM_OTHER'",
-        id=id_,
-    )
-    claim(store, uuid(), {hosts[0]: {"VCPU": 1}})  # stamps the provider
-    assert by_name(engine.current()).keys() == {"odd", "sound"}
-    assert by_name(Engine(store).current())["odd"].traits == {"CUSTOM_OTHER"}
-
-
 def test_a_loop_of_parents_is_left_out(store, hosts, caplog):
     child = new_provider(store, "child", hosts[0])
     engine = Engine(store)
