@@ -47,7 +47,7 @@ _INTERRUPTED = frozenset({1317, 1969, 3024, "57014"})
 _UNAVAILABLE = frozenset(
     {
         *("53100", "53200", "53300", "57P03"),
-        *(1021, 1026, 1030, 1037, 1038, 1040, 1041, 1114, _ERROR_DURING_COMMIT, 1203),
+        *(3, 1021, 1026, 1030, 1037, 1038, 1040, 1041, 1114, _ERROR_DURING_COMMIT, 1203),
         *_INTERRUPTED,
         *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
     }

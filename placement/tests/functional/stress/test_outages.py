@@ -16,9 +16,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from placement import exception
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.db.tables import resource_providers
+from placement.engine.engine import load
 from placement.tests.functional.stress.abandoned import ends_of_transactions
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.workload import (
@@ -30,7 +33,7 @@ from placement.tests.functional.stress.workload import (
     wait_until_served,
 )
 from placement.tests.support import servers
-from placement.tests.support.factories import uuid
+from placement.tests.support.factories import new_provider, uuid
 from placement.tests.support.proxy import Proxy
 from placement.tests.support.unreachable_host import PORT, unreachable_host
 from placement.tests.support.waiting import wait_until
@@ -49,6 +52,8 @@ SECONDS_UNRESPONSIVE = 60
 SECONDS_UNTIL_TIMEOUT = 30 + 10 + 10
 SECONDS_UNTIL_FAULT = 60
 AGGREGATES = 2000
+PROVIDERS = 20_000
+SPACE_USED = (64 << 20) - (300 << 10)  # of 64 MiB: the load writes more than the rest
 
 pytestmark = pytest.mark.timeout(SECONDS * 4 + 240)
 
@@ -350,3 +355,27 @@ def test_the_database_is_read_only_for_a_while(tmp_path, db):
             db.disconnect("placement")
         recovered = wait_until_served(clients)
     print(f"{name}: served again after {recovered:.2f} s")
+
+
+def test_the_temporary_directory_of_mariadb_is_full_during_a_load(tmp_path):
+    """The load is a 503, and succeeds when there is space again."""
+    with small_disk(64) as disk:
+        settings = [f"--tmpdir={disk}", "--tmp-table-size=1024", "--sort-buffer-size=1024"]
+        server = servers.MariaDb(tmp_path, durable=False, settings=settings)
+        server.start()
+        server.create("placement")
+        store = Store(DatabaseSettings(connection=server.tcp_url("placement"), max_retries=0))
+        migration.upgrade(store)
+        seed.sync(store)
+        names = [f"{number:0100}" for number in range(PROVIDERS)]
+        rows = [{"uuid": uuid(), "name": name, "root_provider_id": 1} for name in names]
+        new_provider(store)
+        store.write(lambda tx: tx.connection.execute(resource_providers.insert(), rows) and None)
+        with filled(disk):
+            os.truncate(disk / "ballast", SPACE_USED)
+            with pytest.raises(exception.DatabaseUnavailable), store.read() as tx:
+                load(tx)
+        with store.read() as tx:
+            assert load(tx).snapshot.size == PROVIDERS + 1
+        store.dispose()
+        server.stop()
