@@ -21,6 +21,7 @@ from placement.core.snapshot.provider_table import ParentLoop, tree_order
 from placement.core.snapshot.rows import NO_ROW, numbers
 from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
+from placement.db.maintenance.used_numbers import used_numbers
 from placement.db.schema import revisions
 from placement.db.schema.compatibility import IncompatibleSchema
 from placement.db.store import Store
@@ -118,6 +119,18 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.SUCCESS)
         return Result(Code.FAILURE, " ".join(sentences))
 
+    def _used_numbers(self) -> Result:
+        with self.store.read() as tx:
+            high = [used for used in used_numbers(tx.connection) if used.is_high]
+        if not high:
+            return Result(Code.SUCCESS)
+        shares = ", ".join(f"{used.column} {used.share:.0%}" for used in high)
+        return Result(
+            Code.WARNING,
+            f"Most numbers of 32 bits are used: {shares}. At 100% writes are refused. "
+            "See 'Numbers are used up' on the page 'Troubleshooting' of the documentation.",
+        )
+
     def _policy_file(self) -> Result:
         return common_checks.check_policy_json(self, self._conf)
 
@@ -164,6 +177,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Policy Rules", _policy_rules),
         ("Usage Counters", _usage_counters),
         ("Odd Rows", _odd_rows),
+        ("Used Numbers", _used_numbers),
     )
 
 

@@ -4,6 +4,7 @@ They are classified by the error number or SQLSTATE of the database. An error th
 is a defect of this service, and is not translated.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -52,6 +53,12 @@ _UNAVAILABLE = frozenset(
         *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
     }
 )
+
+# The next id, generation or usage counter is larger than its column can store.
+_OUT_OF_RANGE = frozenset({167, 1264, 1467, "22003", "2200H"})
+_TABLES_OF_WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE) (\w+)")
+# MySQL and MariaDB may use the last id of a table again: no conflict with another transaction
+_LAST_ID_AGAIN = re.compile(r"'2147483647' for key '(\w+\.)?PRIMARY'")
 
 # Text with characters that the character set of the database lacks, often emoji in MySQL's utf8.
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
@@ -179,6 +186,9 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise LockTimeout(first_line(error)) from error
     if number in _REFERENCES:
         raise ForeignKeyFailed from error
+    if number in _OUT_OF_RANGE or _LAST_ID_AGAIN.search(first_line(error)):
+        tables = dict.fromkeys(_TABLES_OF_WRITES.findall(error.statement or ""))
+        raise exception.NumbersUsedUp(first_line(error), tuple(tables)) from error
     if number in _CONFLICTS or is_duplicate(error):
         raise WriteConflict from error
     if number in _UNSTORABLE or _is_compared_with_unstorable(error):

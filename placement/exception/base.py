@@ -49,6 +49,17 @@ class DatabaseUnavailable(PlacementException):
     template = "The database is not available at the moment; please try again."
 
 
+class NumbersUsedUp(DatabaseUnavailable):
+    """The next id, generation or usage counter is larger than its column can store."""
+
+    tables: tuple[str, ...] = ()
+    template = (
+        "The database cannot write to {tables}: the next id, generation or usage counter is "
+        "larger than its column can store. Operators: see 'Numbers are used up' on the page "
+        "'Troubleshooting' of the documentation."
+    )
+
+
 class CommitLost(DatabaseUnavailable):
     """The commit was sent and not confirmed: whether the write was committed is unknown.
 

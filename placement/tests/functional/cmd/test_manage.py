@@ -252,7 +252,21 @@ def test_a_new_database_is_ready(run, empty_store):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
-    assert printed.out.count("Result: Success") == 8
+    assert printed.out.count("Result: Success") == 10
+
+
+def test_upgrade_check_warns_when_most_ids_are_used(run, empty_store):
+    migration.sync(empty_store)
+    if empty_store.settings.backend == "sqlite":
+        pytest.skip("ids have 64 bits")
+    if empty_store.settings.backend == "postgresql":
+        use = "SELECT setval('allocations_id_seq', 1600000000)"
+    else:
+        use = "ALTER TABLE allocations AUTO_INCREMENT = 1600000001"
+    empty_store.write(lambda tx: tx.connection.exec_driver_sql(use))
+    code, printed = run(status.main, "upgrade", "check")
+    assert code == 1
+    assert "allocations.id 75%" in " ".join(printed.out.split())
 
 
 def test_failed_checks_are_reported(run, empty_store):

@@ -1,0 +1,122 @@
+"""The ids of a table, or the generations of a provider, are used up."""
+
+import pytest
+
+from placement import exception
+from placement.db.maintenance.used_numbers import LAST, used_numbers
+from placement.db.schema import migration
+from placement.tests.support.factories import claim, generation, new_provider, uuid
+from placement.tests.support.sql import execute
+
+TABLES = ["allocations", "consumers", "resource_providers"]
+BIGINT = {
+    "mariadb": ["ALTER TABLE {} MODIFY id BIGINT NOT NULL AUTO_INCREMENT"],
+    "postgresql": [
+        "ALTER TABLE {} ALTER COLUMN id TYPE BIGINT",
+        "ALTER SEQUENCE {}_id_seq AS BIGINT",
+    ],
+}
+INTEGER = {
+    "mariadb": ["ALTER TABLE {} MODIFY id INTEGER NOT NULL AUTO_INCREMENT"],
+    "postgresql": [
+        "ALTER SEQUENCE {}_id_seq AS INTEGER",
+        "ALTER TABLE {} ALTER COLUMN id TYPE INTEGER",
+    ],
+}
+
+
+@pytest.fixture
+def server_store(store, backend):
+    """A store whose numbers have 32 bits; the next tests get small numbers again."""
+    if backend == "sqlite":
+        pytest.skip("numbers have 64 bits")
+    yield store
+    execute(store, "DELETE FROM allocations")
+    execute(store, "DELETE FROM consumers")
+    execute(store, "DELETE FROM inventories")
+    execute(store, "UPDATE resource_providers SET root_provider_id = NULL")
+    execute(store, "DELETE FROM resource_providers")
+    for table in TABLES:
+        set_last_id(store, backend, table, 1)
+
+
+def set_last_id(store, backend, table, last):
+    """Let the next row of the table get the id after ``last``."""
+    if backend == "postgresql":
+        execute(store, f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {last})")
+    else:
+        execute(store, f"ALTER TABLE {table} AUTO_INCREMENT = {last + 1}")
+
+
+def set_generation(store, value):
+    execute(
+        store, f"UPDATE resource_providers SET generation = {value}, counted_generation = {value}"
+    )
+
+
+def high(store):
+    with store.read() as tx:
+        return [
+            (each.column, f"{each.share:.0%}")
+            for each in used_numbers(tx.connection)
+            if each.is_high
+        ]
+
+
+def write_often(store, table, host):
+    for _ in range(3):
+        if table == "resource_providers":
+            new_provider(store)
+        else:
+            claim(store, uuid(), {host: {"VCPU": 1}})
+
+
+@pytest.mark.parametrize("last", [LAST, LAST - 1], ids=["none is left", "one is left"])
+@pytest.mark.parametrize("table", TABLES)
+def test_error_names_the_table_whose_ids_are_used_up(server_store, backend, table, last):
+    host = new_provider(server_store, VCPU=8)
+    set_last_id(server_store, backend, table, last)
+    with pytest.raises(exception.NumbersUsedUp) as caught:
+        write_often(server_store, table, host)
+    assert table in caught.value.tables
+    assert f"cannot write to {', '.join(caught.value.tables)}: " in str(caught.value)
+
+
+@pytest.mark.parametrize("table", ["allocations", "consumers"])
+def test_ids_of_64_bits_continue(server_store, backend, table):
+    """The statements are those of the page "Troubleshooting"."""
+    host = new_provider(server_store, VCPU=8)
+    set_last_id(server_store, backend, table, LAST)
+    try:
+        for statement in BIGINT[backend]:
+            execute(server_store, statement.format(table))
+        claim(server_store, uuid(), {host: {"VCPU": 1}})
+        migration.sync(server_store)
+        claim(server_store, uuid(), {host: {"VCPU": 1}})
+        assert high(server_store) == []
+    finally:
+        execute(server_store, f"DELETE FROM {table}")
+        set_last_id(server_store, backend, table, 1)
+        for statement in INTEGER[backend]:
+            execute(server_store, statement.format(table))
+
+
+def test_error_names_the_table_whose_generations_are_used_up(server_store):
+    host = new_provider(server_store, VCPU=8)
+    set_generation(server_store, LAST)
+    with pytest.raises(exception.NumbersUsedUp, match="resource_providers"):
+        claim(server_store, uuid(), {host: {"VCPU": 1}})
+    set_generation(server_store, 0)
+    claim(server_store, uuid(), {host: {"VCPU": 1}})
+    assert generation(server_store, host) == 1
+
+
+def test_used_numbers_are_high_from_70_percent(server_store, backend):
+    new_provider(server_store, VCPU=8)
+    assert high(server_store) == []
+    set_last_id(server_store, backend, "allocations", LAST * 7 // 10 + 1)
+    set_generation(server_store, LAST)
+    assert high(server_store) == [
+        ("allocations.id", "70%"),
+        ("resource_providers.generation", "100%"),
+    ]
