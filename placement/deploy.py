@@ -134,4 +134,5 @@ def search_settings(conf: cfg.ConfigOpts) -> SearchSettings:
         max_candidates=None if limit < 0 else max(limit, 1),
         breadth_first=options.allocation_candidates_generation_strategy == "breadth-first",
         budget_seconds=options.candidate_search_budget_seconds,
+        rotate=options.rotate_limited_candidates,
     )

@@ -15,6 +15,12 @@ CLIENT_REQUESTS: Final = "placement_client_requests"
 MIXED_CONSUMERS: Final = "placement_mixed_consumers"
 """The metric of consumers ``with_generation`` and ``without_generation``."""
 
+CUT_RESPONSES: Final = "placement_candidates_cut"
+"""The metric of requests for candidates whose limit left out roots."""
+
+ROOTS_LEFT_OUT: Final = "placement_candidates_roots_left_out"
+"""The metric of the roots that these requests left out together."""
+
 Total = tuple[Mapping[str, str], int]
 """The labels and the value of a counter."""
 
@@ -34,8 +40,8 @@ class Observer:
     def snapshot_discarded(self) -> None:
         """The snapshot was dropped: another lineage or epoch of the database."""
 
-    def candidates_returned(self, count: int) -> None:
-        """A candidate search returned this many candidates."""
+    def candidates_returned(self, count: int, roots_left_out: int) -> None:
+        """A candidate search returned this many candidates; its limit left out this many roots."""
 
     def empty_response(self, reason: str) -> None:
         """A search found nothing; ``reason`` is a code of explanations, or "not_explained"."""

@@ -160,10 +160,12 @@ class SearchSettings:
     """Bounds and order of a search; from the options of [placement].
 
     ``max_candidates`` is at least 1, None is unbounded. ``budget_seconds`` is the time
-    limit of a request, ``randomize`` whether the caller passes a random generator.
+    limit of a request, ``randomize`` whether the caller passes a random generator. ``rotate``:
+    where a limit leaves out roots, the turn of the search selects the first root.
     """
 
     randomize: bool = False
     max_candidates: int | None = None
     breadth_first: bool = False
     budget_seconds: float = 5.0
+    rotate: bool = True

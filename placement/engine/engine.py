@@ -115,6 +115,14 @@ class View:
     refreshed_at: datetime
     lineage: int
 
+    @property
+    def turn(self) -> int:
+        """A number that is equal in all processes with this state, and that each change increases.
+
+        A new epoch, which begins with a random value, may decrease it.
+        """
+        return sum(self.clocks.values())
+
 
 class Engine:
     """The snapshot of one store; safe to share between threads and across forks."""

@@ -21,13 +21,17 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     """Return the allocations that satisfy the query."""
     request.can(policies.LIST_CANDIDATES)
     candidates_request = candidate_request(request.query_pairs, request.version)
-    snapshot, settings = request.services.engine.current(), request.services.search
+    view, settings = request.services.engine.view(), request.services.search
+    snapshot = view.snapshot
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
     deadline = Deadline(settings.budget_seconds, time.monotonic)
     reports = request.services.reports
     with reports.invalid_names_of(request, snapshot, candidates_request):
-        candidates = search(snapshot, candidates_request, settings, deadline, rng=rng)
-    request.services.observer.candidates_returned(len(candidates.candidates))
+        candidates = search(
+            snapshot, candidates_request, settings, deadline, rng=rng, turn=view.turn
+        )
+    observer = request.services.observer
+    observer.candidates_returned(len(candidates.candidates), candidates.left_out)
     if not candidates.candidates:
         reports.empty_response(request, snapshot, candidates_request)
     write = partial(pieces, candidates, candidates_request, request.version)

@@ -19,7 +19,16 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, TEMPLATE, VERSION, Observer, Total
+from placement.events import (
+    CLIENT_REQUESTS,
+    CUT_RESPONSES,
+    MIXED_CONSUMERS,
+    ROOTS_LEFT_OUT,
+    TEMPLATE,
+    VERSION,
+    Observer,
+    Total,
+)
 from placement.exception import DatabaseUnavailable
 from placement.observability.inventory_metrics import InventoryMetrics
 
@@ -102,6 +111,12 @@ class PrometheusObserver(Observer):
             (),
             _COUNTS,
         )
+        self._cut = self._counter(
+            CUT_RESPONSES, "Requests for candidates whose limit left out roots."
+        )
+        self._left_out = self._counter(
+            ROOTS_LEFT_OUT, "Roots that the limits of requests for candidates left out."
+        )
         self._empty = self._counter(
             "placement_empty_responses",
             "Requests for candidates that found none, by the requirement that removed the last.",
@@ -136,9 +151,12 @@ class PrometheusObserver(Observer):
         """Count a discarded snapshot."""
         self._discards.inc()
 
-    def candidates_returned(self, count: int) -> None:
-        """Record the number of candidates."""
+    def candidates_returned(self, count: int, roots_left_out: int) -> None:
+        """Record the number of candidates, and the roots that a limit left out."""
         self._candidates.observe(count)
+        if roots_left_out:
+            self._cut.inc()
+            self._left_out.inc(roots_left_out)
 
     def empty_response(self, reason: str) -> None:
         """Count a response without candidates."""

@@ -21,7 +21,7 @@ from placement.core.requirement import having_trait
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, root_conditions
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Indices, Mask, mask_of
+from placement.core.snapshot.rows import Indices, Mask, Numbers, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 
 
@@ -34,9 +34,25 @@ class Anchors:
     general: Indices
 
     @property
+    def kinds(self) -> tuple[Indices, Indices, Indices]:
+        """The anchors of each kind, in the order of results."""
+        return self.standalone, self.general, self.shared_only
+
+    @property
     def others(self) -> Indices:
         """The anchors that may have no candidate, or several."""
+        if not len(self.shared_only):
+            return self.general
         return np.concatenate([self.general, self.shared_only])
+
+    def among(self, rows: Numbers) -> "Anchors":
+        """Return the standalone anchors, and the other anchors that are among the rows."""
+        general, shared_only = self.general, self.shared_only
+        return replace(
+            self,
+            general=general[np.isin(general, rows)],
+            shared_only=shared_only[np.isin(shared_only, rows)],
+        )
 
 
 def find_anchors(

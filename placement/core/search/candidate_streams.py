@@ -147,6 +147,7 @@ class CandidateGenerator:
 
         ``expected`` is how many candidates are needed, if known.
         """
+        self._repeatable.clear()  # the first candidates may have been read in another order
         streams_by_block: list[Iterator[Stream]] = []
         for block in self._problems.blocks(anchors, expected):
             self._deadline.check()
@@ -154,6 +155,25 @@ class CandidateGenerator:
             yield from firsts
             streams_by_block.append(streams)
         yield from breadth_first(chain.from_iterable(streams_by_block))
+
+    def first_candidates(
+        self, anchors: Sequence[int] | Indices, count: int
+    ) -> tuple[list[int], list[Candidate]]:
+        """Return the first candidates of ``count`` anchors, and the anchors that may have some.
+
+        The anchors after the last of these candidates are not examined.
+        """
+        possible: list[int] = []
+        candidates: list[Candidate] = []
+        if count <= 0:
+            return possible, candidates
+        for block in self._problems.blocks(anchors, count):
+            self._deadline.check()
+            candidates += self._first_candidates(block)[0]
+            possible += block.anchors
+            if len(candidates) >= count:
+                break
+        return possible, candidates[:count]
 
     def streams(
         self, anchors: Sequence[int] | Indices, rng: random.Random | None = None

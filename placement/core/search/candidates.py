@@ -63,13 +63,16 @@ class WholeTrees(Iterable[ProviderEntry]):
 class Candidates:
     """The result for one request.
 
-    ``summaries`` are the providers to describe, in tree order: from 1.29 all of
-    every tree that a candidate allocates from, below 1.29 exactly the providers that
-    a candidate allocates from.
+    ``summaries`` are the providers to describe, in tree order or a rotation of it: from 1.29 all
+    of every tree that a candidate allocates from, below 1.29 exactly the providers that
+    a candidate allocates from. ``left_out`` is the number of roots that may have candidates
+    and have none in the result, because the limit was reached before; it is exact for trees of
+    one provider.
     """
 
     candidates: Sequence[Candidate]
     summaries: Iterable[ProviderEntry]
+    left_out: int = 0
 
 
 class Solution(NamedTuple):

@@ -32,6 +32,12 @@ default is to exhaust one root before the next. Standalone roots come first, the
 with options in their trees, then roots without, in the order of their rows. Equal
 requests on one snapshot return equal results.
 
+Rotation.  If more roots have candidates than are returned, and the result has one candidate of
+each root, the roots are a circle and the result begins at the root that the *turn* selects. The
+turn is a number that grows with each change of the database. Multiplied by the golden ratio, it
+visits all parts of the circle evenly, and successive turns are far from each other. Without
+rotation, the first roots would be the only hosts that a client with a limit ever sees.
+
 Randomization.  If all candidates can be generated within half of the time limit
 (and are no more than ``MAX_SAMPLED``, or ``max_candidates``), the result is a uniform
 sample of them; otherwise one candidate of each root in turn, with roots and
@@ -62,20 +68,25 @@ from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, Un
 
 MAX_SAMPLED = 100_000
 
+_FULL_TURN = 2**64
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # its fraction, in units of a full turn
 
-def search(
+
+def search(  # noqa: PLR0913 - clock, randomness and turn are arguments
     snapshot: Snapshot,
     request: CandidateRequest,
     settings: SearchSettings,
     deadline: Deadline,
     *,
     rng: random.Random | None = None,
+    turn: int = 0,
 ) -> Candidates:
     """Return the ways in which the snapshot can satisfy the request, up to its limit.
 
     Cost: a few microseconds per 10,000 providers and condition, then linear in what
     is returned. With ``rng`` the result is a random choice of candidates, in random
-    order; without, the order is deterministic.
+    order; without, the order is deterministic. ``turn`` selects the first root if a limit
+    leaves out roots.
 
     Raises: UnknownTrait, UnknownResourceClass; SearchDeadlineExceeded if the
     result is not complete at the deadline.
@@ -83,9 +94,26 @@ def search(
     """
     check_names(snapshot, request)
     run = _Search(snapshot, SearchPlan.of(request), settings, deadline)
-    candidates = list(run.ordered() if rng is None else run.randomized(rng))
-    entries = summaries(snapshot, candidates, deadline, whole_trees=request.nested)
-    return Candidates(candidates, entries)
+    candidates, left_out = run.ordered(turn) if rng is None else run.randomized(rng)
+    entries = summaries(
+        snapshot,
+        candidates,
+        deadline,
+        whole_trees=request.nested,
+        begins_with_first=bool(left_out) and settings.rotate and rng is None,
+    )
+    return Candidates(candidates, entries, left_out)
+
+
+def start_of(turn: int, roots: int) -> int:
+    """Return the root at which a turn begins: the fraction of turn * golden ratio of the circle.
+
+    Integers only, so that every process computes the same root.
+
+    >>> [start_of(turn, 100) for turn in range(6)]
+    [0, 61, 23, 85, 47, 9]
+    """
+    return (turn * _GOLDEN_RATIO % _FULL_TURN) * roots // _FULL_TURN
 
 
 class _Search:
@@ -98,21 +126,77 @@ class _Search:
         self._settings = settings
         self._deadline = deadline
         self._anchors: Anchors = find_anchors(snapshot, plan, domains, deadline)
+        self._roots = sum(map(len, self._anchors.kinds))
         self._problems = ProblemBuilder(snapshot, plan, domains)
         self._bound = settings.max_candidates
         self._count = _least(self._bound, plan.request.limit)
 
-    def ordered(self) -> Iterator[Candidate]:
-        """Yield candidates in the order that the settings define."""
-        generator = self._generator(self._deadline)
-        standalone = generator.standalone(self._anchors.standalone[: self._count].tolist())
-        remaining = None if self._count is None else self._count - len(standalone)
-        if remaining == 0:
-            return iter(standalone)
-        return islice(chain(standalone, self._others(generator, remaining)), self._count)
+    def ordered(self, turn: int) -> tuple[list[Candidate], int]:
+        """Return candidates in the order of the settings, and how many roots were left out."""
+        generator, count = self._generator(self._deadline), self._count
+        if self._is_depth_first():
+            return self._depth_first(generator)
+        if count is None or count >= self._roots:
+            return self._in_order(generator, self._anchors), 0
+        start = start_of(turn, self._roots) if self._settings.rotate else 0
+        firsts, possible = self._first_candidates(generator, start, count + 1)
+        if len(firsts) > count:
+            return firsts[:count], self._roots - count
+        if not firsts:
+            return [], 0
+        return self._in_order(generator, self._anchors.among(numbers(possible))), 0
 
-    def randomized(self, rng: random.Random) -> Iterator[Candidate]:
-        """Yield a random choice of candidates, in random order."""
+    def _in_order(self, generator: CandidateGenerator, anchors: Anchors) -> list[Candidate]:
+        """Return the candidates of the anchors up to the limit, one of each root in turn."""
+        standalone = generator.standalone(anchors.standalone[: self._count].tolist())
+        others = generator.breadth_first(anchors.others, self._count)
+        return list(islice(chain(standalone, others), self._count))
+
+    def _depth_first(self, generator: CandidateGenerator) -> tuple[list[Candidate], int]:
+        candidates = generator.standalone(self._anchors.standalone[: self._count].tolist())
+        streams, begun = generator.streams(self._anchors.others), len(candidates)
+        if self._count is None:
+            return [*candidates, *chain.from_iterable(streams)], 0
+        while len(candidates) < self._count:
+            stream = next(streams, None)
+            if stream is None:
+                return candidates, 0
+            candidates += islice(stream, self._count - len(candidates))
+            begun += 1
+        return candidates, self._roots - begun
+
+    def _first_candidates(
+        self, generator: CandidateGenerator, start: int, count: int
+    ) -> tuple[list[Candidate], list[int]]:
+        """Return the first candidates of ``count`` roots of the circle, from the start on.
+
+        Also the trees that may have candidates, as far as they were examined.
+        """
+        standalone, others = self._anchors.standalone, self._anchors.others
+        first = max(start - len(standalone), 0)
+        candidates: list[Candidate] = []
+        possible: list[int] = []
+        parts = ((standalone[start:], others[first:]), (standalone[:start], others[:first]))
+        for providers, trees in parts:
+            missing = count - len(candidates)
+            if missing <= 0:
+                break
+            candidates += generator.standalone(providers[:missing].tolist())
+            anchors, firsts = generator.first_candidates(trees, count - len(candidates))
+            candidates += firsts
+            possible += anchors
+        return candidates, possible
+
+    def randomized(self, rng: random.Random) -> tuple[list[Candidate], int]:
+        """Return a random choice of candidates, in random order, and the least number left out.
+
+        Each candidate is of one root, so at least the roots beyond the limit are left out.
+        """
+        candidates = list(self._sample(rng))
+        is_cut = self._count is not None and self._count == len(candidates) < self._roots
+        return candidates, self._roots - len(candidates) if is_cut else 0
+
+    def _sample(self, rng: random.Random) -> Iterator[Candidate]:
         standalone = self._anchors.standalone
         try:
             other_candidates = self._all_others(len(standalone))
@@ -140,13 +224,11 @@ class _Search:
             raise SearchDeadlineExceeded(self._settings.budget_seconds)
         return candidates
 
-    def _others(
-        self, generator: CandidateGenerator, expected: int | None = None
-    ) -> Iterator[Candidate]:
+    def _others(self, generator: CandidateGenerator) -> Iterator[Candidate]:
         """Yield the candidates that are not standalone, root by root or one of each in turn."""
         if self._is_depth_first():
             return chain.from_iterable(generator.streams(self._anchors.others))
-        return generator.breadth_first(self._anchors.others, expected)
+        return generator.breadth_first(self._anchors.others)
 
     def _uniform_over_roots(self, rng: random.Random) -> Iterator[Candidate]:
         generator = self._generator(self._deadline)
@@ -170,9 +252,18 @@ def _least(*counts: int | None) -> int | None:
 
 
 def summaries(
-    snapshot: Snapshot, candidates: Sequence[Candidate], deadline: Deadline, *, whole_trees: bool
+    snapshot: Snapshot,
+    candidates: Sequence[Candidate],
+    deadline: Deadline,
+    *,
+    whole_trees: bool,
+    begins_with_first: bool = False,
 ) -> Iterable[ProviderEntry]:
-    """Return the providers that have an allocation, or all of their trees, in tree order."""
+    """Return the providers that have an allocation, or all of their trees.
+
+    They are in tree order; with ``begins_with_first`` the order is a circle that begins with the
+    first candidate, because clients often take the first of equal hosts.
+    """
     forest, described = snapshot.forest, numbers(())
     for batch in batches(candidates):
         deadline.check()
@@ -180,6 +271,10 @@ def summaries(
         rows = numbers(map(forest.row_of.__getitem__, uuids))
         rows = forest.root[rows] if whole_trees else rows
         described = np.unique(np.concatenate([described, rows]))
+    if begins_with_first and candidates:
+        first = forest.row_of[candidates[0].providers[0]]
+        first = forest.root.item(first) if whole_trees else first
+        described = np.roll(described, -int(np.searchsorted(described, first)))
     if whole_trees:
         return WholeTrees(snapshot, described)
     return snapshot.entries.take(described.tolist())

@@ -22,16 +22,19 @@ def snapshot_of(world: World) -> Snapshot:
 
 
 def search_in(
-    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings
+    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings, turn: int = 0
 ) -> Candidates:
     rng = random.Random(7) if settings.randomize else None
-    return search(snapshot, request, settings, Deadline(60, time.monotonic), rng=rng)
+    return search(snapshot, request, settings, Deadline(60, time.monotonic), rng=rng, turn=turn)
 
 
 def found_in(
-    snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings | None = None
+    snapshot: Snapshot,
+    request: CandidateRequest,
+    settings: SearchSettings | None = None,
+    turn: int = 0,
 ) -> list[object]:
-    response = search_in(snapshot, request, settings or SearchSettings())
+    response = search_in(snapshot, request, settings or SearchSettings(), turn)
     return [
         (
             frozenset(

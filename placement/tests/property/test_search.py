@@ -147,6 +147,34 @@ def test_a_longer_limit_begins_like_a_shorter(world: World, request: CandidateRe
     assert found_in(snapshot, replace(request, limit=3)) == longer[:3]
 
 
+@given(device_worlds() | worlds(), device_requests() | requests(), st.integers(1, 3))
+def test_a_circle_has_each_root_and_an_uncut_response_its_order(
+    world: World, request: CandidateRequest, limit: int
+):
+    snapshot = snapshot_of(world)
+    limited = replace(request, limit=limit)
+    in_order = found_in(snapshot, limited, SearchSettings(rotate=False))
+    turns = [found_in(snapshot, limited, turn=turn) for turn in range(60)]
+    everything = once(found_in(snapshot, request))
+    for candidates in turns:
+        assert len(once(candidates)) == min(limit, len(everything))
+    if search_in(snapshot, limited, SearchSettings()).left_out:
+        seen = frozenset().union(*turns)
+        assert seen <= everything
+        assert len(seen) > limit
+    else:
+        assert all(candidates == in_order for candidates in turns)
+
+
+@given(st.integers(2, 40), st.integers(1, 39))
+def test_the_circle_of_standalone_roots_is_the_unlimited_response(hosts: int, limit: int):
+    snapshot = snapshot_of(world_of("\n".join(f"cn{number}  VCPU=1" for number in range(hosts))))
+    request = CandidateRequest((RequestGroup(resources={"VCPU": 1}),))
+    limited = replace(request, limit=limit)
+    turns = [found_in(snapshot, limited, turn=turn) for turn in range(3 * hosts)]
+    assert frozenset().union(*turns) == once(found_in(snapshot, request))
+
+
 @given(worlds(), requests())
 def test_every_candidate_can_be_claimed_as_it_stands(world: World, request: CandidateRequest):
     state_of = {state.provider.uuid: state for state in world}

@@ -55,6 +55,7 @@ def ask(
     query: str,
     version: Version = MAX_VERSION,
     settings: SearchSettings | None = None,
+    turn: int = 0,
 ) -> Candidates:
     settings = settings or SearchSettings()
     return search(
@@ -63,6 +64,7 @@ def ask(
         settings,
         Deadline(settings.budget_seconds, time.monotonic),
         rng=random.Random(1) if settings.randomize else None,
+        turn=turn,
     )
 
 

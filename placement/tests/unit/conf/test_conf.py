@@ -25,6 +25,7 @@ DEFAULTS = [
     ("api", "auth_strategy", "keystone"),
     ("api", "max_request_body_size", 16 * 2**20),
     ("placement", "randomize_allocation_candidates", False),
+    ("placement", "rotate_limited_candidates", True),
     ("placement", "incomplete_consumer_project_id", NOBODY),
     ("placement", "incomplete_consumer_user_id", NOBODY),
     ("placement", "allocation_conflict_retry_count", 10),
@@ -135,10 +136,10 @@ def test_the_search_is_set_as_configured(tmp_path):
     text = (
         "[placement]\nrandomize_allocation_candidates = true\nmax_allocation_candidates = 7\n"
         "allocation_candidates_generation_strategy = breadth-first\n"
-        "candidate_search_budget_seconds = 0.5\n"
+        "candidate_search_budget_seconds = 0.5\nrotate_limited_candidates = false\n"
     )
     expected = SearchSettings(
-        randomize=True, max_candidates=7, breadth_first=True, budget_seconds=0.5
+        randomize=True, max_candidates=7, breadth_first=True, budget_seconds=0.5, rotate=False
     )
     assert deploy.search_settings(read(text, tmp_path)) == expected
 

@@ -4,6 +4,7 @@ import json
 import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,8 @@ import webob
 
 from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
+from placement.db.snapshot.changes import NameTables
+from placement.engine.engine import View
 from placement.events import Observer
 from placement.handler import PlacementHandler
 from placement.http.middleware import AfterResponse
@@ -49,6 +52,9 @@ class Still:
     def current(self) -> Snapshot:
         return self.snapshot
 
+    def view(self) -> View:
+        return View(self.snapshot, {}, NameTables({}, {}), datetime.now(UTC), 0)
+
 
 @dataclass
 class Kept:
@@ -77,15 +83,30 @@ def recorder():
     return Kept()
 
 
+class Counts(Observer):
+    """An observer that keeps the numbers of candidates and of the roots left out."""
+
+    def __init__(self) -> None:
+        self.searches: list[tuple[int, int]] = []
+
+    def candidates_returned(self, count: int, roots_left_out: int) -> None:
+        self.searches.append((count, roots_left_out))
+
+
 @pytest.fixture
-def send(caplog, recorder):
+def observer():
+    return Counts()
+
+
+@pytest.fixture
+def send(caplog, recorder, observer):
     """Return a function from a query to the parts of the response; the log is at INFO."""
     caplog.set_level(logging.INFO, logger=reports.LOG.name)
     services = SimpleNamespace(
         engine=Still(SNAPSHOT),
         policy=EVERYTHING_IS_ALLOWED,
         search=SearchSettings(),
-        observer=Observer(),
+        observer=observer,
         reports=reports.OperatorReports(recorder),
         max_body_bytes=2**20,
     )
@@ -148,6 +169,12 @@ def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorde
 def test_candidates_are_not_explained(ask, caplog, recorder):
     assert len(ask("resources=VCPU:6")["allocation_requests"]) == 1
     assert (messages(caplog, reports.LOG), recorder.records) == ([], [])
+
+
+def test_the_roots_that_a_limit_leaves_out_are_reported(ask, observer):
+    for query in ("resources=VCPU:1&limit=1", "resources=VCPU:1&limit=2", "resources=VCPU:60"):
+        ask(query)
+    assert observer.searches == [(1, 1), (2, 0), (0, 0)]
 
 
 def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):

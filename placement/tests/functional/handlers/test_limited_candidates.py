@@ -1,0 +1,116 @@
+"""Limited responses over HTTP: a client that takes the emptiest host fills all hosts evenly.
+
+With PLACEMENT_TEST_HOSTS=3000 the cloud and the limit are 100 times as large.
+"""
+
+import logging
+import os
+import statistics
+from collections import Counter
+from uuid import uuid4
+
+import pytest
+import webtest
+from oslo_config import cfg
+
+from placement.deploy import load
+
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.36"}
+HOSTS = int(os.environ.get("PLACEMENT_TEST_HOSTS", "30"))
+LIMIT, CLAIMS = HOSTS // 3, HOSTS * 5
+QUERY = f"/allocation_candidates?resources=MEMORY_MB:1024&limit={LIMIT}"
+
+
+@pytest.fixture
+def backend():
+    """The search is the same on each database."""
+    return "sqlite"
+
+
+def service(conf: cfg.ConfigOpts, **options: bool) -> webtest.TestApp:
+    for name, value in options.items():
+        conf.set_override(name, value, "placement")
+    application, _ = load(conf)
+    return webtest.TestApp(application, extra_environ={"REMOTE_ADDR": "127.0.0.1"})
+
+
+def create_hosts(http: webtest.TestApp) -> list[str]:
+    hosts = []
+    for number in range(HOSTS):
+        parts = {"name": f"cn{number}"}
+        host = http.post_json("/resource_providers", parts, headers=HEADERS).json["uuid"]
+        stock = {
+            "resource_provider_generation": 0,
+            "inventories": {"MEMORY_MB": {"total": 16384}},
+        }
+        http.put_json(f"/resource_providers/{host}/inventories", stock, headers=HEADERS)
+        hosts.append(host)
+    return hosts
+
+
+def free(summary) -> int:
+    memory = summary["resources"]["MEMORY_MB"]
+    return memory["capacity"] - memory["used"]
+
+
+def filled(http: webtest.TestApp, hosts: list[str]) -> tuple[float, int]:
+    """Claim for servers; return the deviation of servers per host, and the hosts never offered."""
+    servers, offered = Counter(dict.fromkeys(hosts, 0)), set()
+    for _ in range(CLAIMS):
+        summaries = http.get(QUERY, headers=HEADERS).json["provider_summaries"]
+        offered |= summaries.keys()
+        host = max(summaries, key=lambda uuid: free(summaries[uuid]))
+        claim = {
+            "allocations": {host: {"resources": {"MEMORY_MB": 1024}}},
+            "consumer_generation": None,
+            "project_id": "p",
+            "user_id": "u",
+        }
+        http.put_json(f"/allocations/{uuid4()}", claim, headers=HEADERS, status=204)
+        servers[host] += 1
+    return statistics.pstdev(servers.values()), HOSTS - len(offered)
+
+
+@pytest.fixture
+def fill(conf, store):
+    """Return a function from options to the deviation and the hosts that were never offered."""
+
+    def with_options(**options: bool) -> tuple[float, int]:
+        http = service(conf, **options)
+        return filled(http, create_hosts(http))
+
+    return with_options
+
+
+def test_every_host_is_offered_and_hosts_are_filled_evenly(fill):
+    deviation, never_offered = fill()
+    logging.info("rotated: deviation %.2f", deviation)
+    assert never_offered == 0
+    assert deviation <= 0.75  # 0.3 on average with random responses
+
+
+def test_random_responses_offer_every_host(fill):
+    deviation, never_offered = fill(randomize_allocation_candidates=True)
+    logging.info("randomized: deviation %.2f", deviation)
+    assert never_offered == 0
+    assert deviation <= 0.75
+
+
+def test_without_rotation_most_hosts_are_never_offered(fill):
+    deviation, never_offered = fill(rotate_limited_candidates=False)
+    logging.info("not rotated: deviation %.2f", deviation)
+    assert never_offered == HOSTS - LIMIT
+    assert deviation > 5
+
+
+def test_processes_return_the_same_bytes_until_something_changes(conf, store):
+    services = [service(conf) for _ in range(3)]
+    create_hosts(services[0])
+    bodies = []
+    for number in range(5):
+        changed = {"name": f"without-inventory-{number}"}
+        services[number % 3].post_json("/resource_providers", changed, headers=HEADERS)
+        responses = {http.get(QUERY, headers=HEADERS).body for http in (*services, service(conf))}
+        assert len(responses) == 1
+        bodies += responses
+    assert len(set(bodies)) == 5
