@@ -9,6 +9,7 @@ from oslo_config import cfg
 from placement import db_api
 from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
+from placement.db.maintenance.used_numbers import shares_of_ids
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.events import Observer
@@ -89,7 +90,7 @@ def inventory_metrics(
         interval_seconds=options.inventory_interval_seconds,
     )
     counts = partial(sql.count_by_provider, store)
-    return InventoryMetrics(observer.library, settings, counts)
+    return InventoryMetrics(observer.library, settings, counts, partial(shares_of_ids, store))
 
 
 def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:

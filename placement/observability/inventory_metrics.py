@@ -51,7 +51,7 @@ class InventoryMetrics:
     """The text of the inventory metrics, at most ``interval_seconds`` old.
 
     ``consumers`` returns the number of consumers by provider id; it is called only if there are
-    few enough hosts to list every host.
+    few enough hosts to list every host. ``ids`` returns the used part of the ids by column.
     """
 
     def __init__(
@@ -59,10 +59,12 @@ class InventoryMetrics:
         library: ModuleType,
         settings: InventorySettings,
         consumers: Callable[[], Mapping[int, int]],
+        ids: Callable[[], Mapping[str, float]],
     ) -> None:
         self._library = library
         self._settings = settings
         self._consumers = consumers
+        self._ids = ids
         self._computing = threading.Lock()
         self._text = b""
         self._computed_at = float("-inf")
@@ -82,14 +84,14 @@ class InventoryMetrics:
                 return b""
             try:
                 self._text = self._computed(snapshot)
-            except DatabaseUnavailable:  # the consumers are counted in the database
+            except DatabaseUnavailable:  # consumers and ids are read from the database
                 return b""
             self._computed_at = time.monotonic()
             return self._text
 
     def _computed(self, snapshot: Snapshot) -> bytes:
         gauge = self._library.core.GaugeMetricFamily
-        collector = InventoryCollector(snapshot, self._settings, self._consumers, gauge)
+        collector = InventoryCollector(snapshot, self._settings, self._consumers, self._ids, gauge)
         text: bytes = self._library.generate_latest(collector)
         return text
 
@@ -101,6 +103,7 @@ class InventoryCollector:
     snapshot: Snapshot
     settings: InventorySettings
     consumers: Callable[[], Mapping[int, int]]
+    ids: Callable[[], Mapping[str, float]]
     gauge: Callable[..., Any]
 
     def collect(self) -> Iterator[Any]:
@@ -113,6 +116,14 @@ class InventoryCollector:
             "Whether there are metrics of single providers: 0 above [metrics]inventory_max_hosts.",
             int(hosts <= limit),
         )
+        used_ids = self.gauge(
+            "placement_used_ids_ratio",
+            "Part of the ids of 32 bits that the database has assigned.",
+            labels=("column",),
+        )
+        for column, share in self.ids().items():
+            used_ids.add_metric((column,), share)
+        yield used_ids
         if hosts <= limit:
             yield from self._by_provider()
         yield from self._sums()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from placement.db.store import Store
 from placement.db.tables import consumers, resource_providers
 
 LAST = 2**31 - 1
@@ -60,19 +61,26 @@ class UsedNumbers:
         return self.share >= _WARN_FROM
 
 
-def used_numbers(connection: sa.Connection) -> list[UsedNumbers]:
-    """Return the used numbers of each column with 32 bits.
-
-    Cost: two passes over providers and consumers, and on a server one read of its catalog.
-    """
+def used_ids(connection: sa.Connection) -> list[UsedNumbers]:
+    """Return the used ids of each table.  Cost: on a server, one read of its catalog."""
     if connection.dialect.name not in _COUNTERS:
         return []
     statement = sa.text(_COUNTERS[connection.dialect.name]).bindparams(
         sa.bindparam("tables", _TABLES, expanding=True)
     )
-    counters = connection.execute(statement).all()
+    counters = sorted((table, value) for table, value in connection.execute(statement))
+    return [UsedNumbers(f"{table}.id", int(value)) for table, value in counters]
+
+
+def used_numbers(connection: sa.Connection) -> list[UsedNumbers]:
+    """Return the used numbers of each column with 32 bits.
+
+    Cost: that of ``used_ids``, and on a server a pass over all providers and consumers.
+    """
+    if connection.dialect.name not in _COUNTERS:
+        return []
     return [
-        *(UsedNumbers(f"{table}.id", int(value)) for table, value in sorted(counters)),
+        *used_ids(connection),
         *(
             UsedNumbers(
                 f"{table.name}.generation",
@@ -81,3 +89,9 @@ def used_numbers(connection: sa.Connection) -> list[UsedNumbers]:
             for table in (consumers, resource_providers)
         ),
     ]
+
+
+def shares_of_ids(store: Store) -> dict[str, float]:
+    """Return the used part of the ids of each table, for example of ``allocations.id``."""
+    with store.read() as tx:
+        return {used.column: used.share for used in used_ids(tx.connection)}

@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.db.maintenance.used_numbers import LAST, used_numbers
+from placement.db.maintenance.used_numbers import LAST, shares_of_ids, used_numbers
 from placement.db.schema import migration
 from placement.tests.support.factories import claim, generation, new_provider, uuid
 from placement.tests.support.sql import execute
@@ -116,6 +116,7 @@ def test_used_numbers_are_high_from_70_percent(server_store, backend):
     assert high(server_store) == []
     set_last_id(server_store, backend, "allocations", LAST * 7 // 10 + 1)
     set_generation(server_store, LAST)
+    assert shares_of_ids(server_store)["allocations.id"] == pytest.approx(0.7)
     assert high(server_store) == [
         ("allocations.id", "70%"),
         ("resource_providers.generation", "100%"),

@@ -33,9 +33,9 @@ CLOUD = snapshot_of("""
 def metrics():
     """Return a function that returns the metrics of a process with these settings."""
 
-    def of(consumers=dict, **options):
+    def of(consumers=dict, ids=dict, **options):
         settings = InventorySettings(**options)
-        return InventoryMetrics(prometheus_client, settings, consumers)
+        return InventoryMetrics(prometheus_client, settings, consumers, ids)
 
     return of
 
@@ -66,6 +66,11 @@ def test_sums_of_cloud_aggregates_and_root_traits(metrics):
     assert sums("root_trait", "MEMORY_MB", root_trait="CUSTOM_AZ_1") == [100, 0, 100, 10]
     assert not any('CUSTOM_A"' in name for name in samples)
     assert samples["placement_hosts"] == 3
+
+
+def test_used_ids_have_the_name_of_their_column(metrics):
+    samples = values(metrics(ids=lambda: {"allocations.id": 0.75}).text(CLOUD))
+    assert samples['placement_used_ids_ratio{column="allocations.id"}'] == 0.75
 
 
 def test_single_providers_have_the_names_of_the_exporter(metrics):
