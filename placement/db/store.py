@@ -229,6 +229,17 @@ class Store:
 
         return retried_read(attempt)
 
+    def read_once(
+        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return ``work(tx, ...)``, which executes one statement, without a transaction.
+
+        Raises: DatabaseUnavailable.
+        """
+        return self.single_statement(
+            lambda connection: work(Transaction(connection), *args, **kwargs)
+        )
+
     @contextmanager
     def _ending_lineage(self) -> Iterator[None]:
         """Replace all connections if a statement reached a server that is not the primary."""

@@ -7,14 +7,13 @@ from placement import exception
 from placement.core.model import Provider, ProviderAggregates
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.objects.provider import existing, locked
+from placement.objects.provider import locked
 
 
 def of_provider(store: Store, uuid: str) -> ProviderAggregates:
     """Return the aggregates of the provider.  Raises: ProviderNotFound."""
-    with store.read() as tx:
-        provider = existing(tx, uuid)
-        return ProviderAggregates(provider, tuple(tx.aggregates.of_provider(provider.id)))
+    provider, aggregates = store.read_once(lambda tx: tx.aggregates.of_provider(uuid))
+    return ProviderAggregates(provider, tuple(aggregates))
 
 
 def replace(

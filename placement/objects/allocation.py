@@ -22,20 +22,16 @@ from placement.db.resources.names import check_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.db.writes import Write
-from placement.objects.provider import existing
 
 
 def of_consumer(store: Store, consumer_uuid: str) -> ConsumerAllocations:
     """Return the allocations of the consumer, none if it does not exist."""
-    with store.read() as tx:
-        return ConsumerAllocations(*tx.allocations.of_consumer(consumer_uuid))
+    return store.read_once(lambda tx: tx.allocations.of_consumer(consumer_uuid))
 
 
 def of_provider(store: Store, uuid: str) -> ProviderAllocations:
     """Return the allocations on the provider.  Raises: ProviderNotFound."""
-    with store.read() as tx:
-        provider = existing(tx, uuid)
-        return ProviderAllocations(provider, *tx.allocations.on_provider(provider.id))
+    return store.read_once(lambda tx: tx.allocations.on_provider(uuid))
 
 
 def replace(store: Store, claims: Sequence[ConsumerClaim]) -> None:

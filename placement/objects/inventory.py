@@ -21,16 +21,14 @@ from placement.core.model import (
 from placement.db.claims.inventories import StoredInventory
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.objects.provider import existing, locked, locked_at_generation
+from placement.objects.provider import locked, locked_at_generation
 
 LOG = logging.getLogger(__name__)
 
 
 def list_of(store: Store, uuid: str) -> ProviderInventories:
     """Return all inventories of the provider.  Raises: ProviderNotFound."""
-    with store.read() as tx:
-        provider = existing(tx, uuid)
-        return _as_stored(provider, tx.inventories.of(provider.id))
+    return _as_stored(*store.read_once(lambda tx: tx.inventories.of(uuid)))
 
 
 def _as_stored(provider: Provider, stored: Mapping[str, StoredInventory]) -> ProviderInventories:
@@ -39,14 +37,16 @@ def _as_stored(provider: Provider, stored: Mapping[str, StoredInventory]) -> Pro
     return ProviderInventories(provider, inventories, max(times, default=None))
 
 
+def _present(tx: Transaction, provider: Provider) -> Mapping[str, StoredInventory]:
+    return tx.inventories.of(provider.uuid)[1]
+
+
 def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
     """Return the provider with only this inventory.
 
     Raises: ProviderNotFound, InventoryNotFound.
     """
-    with store.read() as tx:
-        provider = existing(tx, uuid)
-        stored = tx.inventories.of(provider.id)
+    provider, stored = store.read_once(lambda tx: tx.inventories.of(uuid))
     if resource_class not in stored:
         raise exception.InventoryNotFound(resource_class, uuid)
     return _as_stored(provider, {resource_class: stored[resource_class]})
@@ -67,7 +67,7 @@ def _create(tx: Transaction, command: CreateInventory) -> ProviderInventories:
     check_minimum(added, command.minimum_capacity, uuid=provider.uuid, action="create")
     action = f"Unable to create inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, added, action)
-    if command.resource_class in tx.inventories.of(provider.id):
+    if command.resource_class in _present(tx, provider):
         raise exception.InventoryExists(provider.uuid, command.resource_class)
     tx.inventories.insert(provider.id, {class_ids[command.resource_class]: command.inventory})
     return _written(tx, provider)
@@ -124,7 +124,7 @@ def remove_others(
     tx: Transaction, provider: Provider, inventories: Mapping[str, Inventory]
 ) -> None:
     """Delete all other inventories of a locked provider.  Raises: InventoryInUse."""
-    present = tx.inventories.of(provider.id)
+    present = _present(tx, provider)
     removed = {name: row.class_id for name, row in present.items() if name not in inventories}
     in_use = tx.inventories.in_use(provider.id, removed)
     if in_use:
@@ -139,7 +139,7 @@ def put(
     class_ids: Mapping[str, int],
 ) -> Sequence[str]:
     """Add or change inventories of a locked provider; return texts on the overcommits."""
-    present = tx.inventories.of(provider.id)
+    present = _present(tx, provider)
     old = {class_ids[name]: row for name, row in inventories.items() if name in present}
     new = {class_ids[name]: row for name, row in inventories.items() if name not in present}
     tx.inventories.update(provider.id, old)
@@ -174,7 +174,7 @@ def _update(tx: Transaction, command: UpdateInventory) -> _Change:
     provider = locked_at_generation(tx, command.provider_uuid, command.generation)
     changed = {command.resource_class: command.inventory}
     check_minimum(changed, command.minimum_capacity, uuid=provider.uuid, action="update")
-    present = tx.inventories.of(provider.id)
+    present = _present(tx, provider)
     if command.resource_class not in present:
         if tx.resource_classes.find(command.resource_class) is None:
             raise exception.ResourceClassNotFound(command.resource_class)
@@ -195,7 +195,7 @@ def delete(store: Store, uuid: str, resource_class: str) -> None:
 
 def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     provider = locked(tx, uuid)
-    stored = tx.inventories.of(provider.id).get(resource_class)
+    stored = _present(tx, provider).get(resource_class)
     if stored is None:
         raise exception.InventoryNotFoundForDelete(resource_class)
     if tx.inventories.in_use(provider.id, {resource_class: stored.class_id}):
@@ -224,6 +224,6 @@ def _publish(tx: Transaction, provider: Provider) -> None:
 
 def _written(tx: Transaction, provider: Provider) -> ProviderInventories:
     """Publish the change; return the provider and its inventories after this write."""
-    stored = tx.inventories.of(provider.id)
+    stored = _present(tx, provider)
     _publish(tx, provider)
     return _as_stored(with_values(provider, generation=provider.generation + 1), stored)

@@ -16,8 +16,7 @@ T = TypeVar("T")
 
 def show(store: Store, uuid: str) -> Provider:
     """Return the provider.  Raises: ProviderNotFound."""
-    with store.read() as tx:
-        return existing(tx, uuid)
+    return store.read_once(existing, uuid)
 
 
 def parsed(store: Store, uuid: str, parse: Callable[[], T]) -> T:

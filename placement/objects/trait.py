@@ -8,7 +8,7 @@ from placement.core.model import Names, Provider
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.objects.provider import existing, locked
+from placement.objects.provider import locked
 
 
 def list_all(
@@ -70,9 +70,8 @@ def _delete(tx: Transaction, name: str) -> None:
 
 def of_provider(store: Store, uuid: str) -> tuple[Provider, Names]:
     """Return the provider and its traits.  Raises: ProviderNotFound."""
-    with store.read() as tx:
-        provider = existing(tx, uuid)
-        return provider, summary(tx.traits.of_provider(provider.id))
+    provider, traits = store.read_once(lambda tx: tx.providers.with_traits(uuid))
+    return provider, summary(traits)
 
 
 def replace(

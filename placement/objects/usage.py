@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from placement.core.model import ProviderUsages, TypeUsage
 from placement.db.store import Store
-from placement.objects.provider import existing
 
 ALL = "all"
 UNKNOWN = "unknown"
@@ -13,16 +12,13 @@ UNKNOWN = "unknown"
 
 def of_provider(store: Store, uuid: str) -> ProviderUsages:
     """Return the used amounts of the provider.  Raises: ProviderNotFound."""
-    with store.read() as tx:
-        provider = existing(tx, uuid)
-        inventories = tx.inventories.of(provider.id)
+    provider, inventories = store.read_once(lambda tx: tx.inventories.of(uuid))
     return ProviderUsages(provider, {name: row.used for name, row in inventories.items()})
 
 
 def of_project(store: Store, project_id: str, user_id: str | None) -> Mapping[str, int]:
     """Return the amount used of each class by all consumers of the project (and user)."""
-    with store.read() as tx:
-        return tx.allocations.usage_of_project(project_id, user_id)
+    return store.read_once(lambda tx: tx.allocations.usage_of_project(project_id, user_id))
 
 
 def of_project_by_type(
@@ -33,8 +29,7 @@ def of_project_by_type(
     ``consumer_type`` is None for every type by itself, ``all`` for the sum under that key,
     ``unknown`` for consumers without type, else the name of a type.
     """
-    with store.read() as tx:
-        usages = tx.allocations.usage_by_type(project_id, user_id)
+    usages = store.read_once(lambda tx: tx.allocations.usage_by_type(project_id, user_id))
     by_type = {UNKNOWN if name is None else name: usage for name, usage in usages.items()}
     if consumer_type is None:
         return by_type

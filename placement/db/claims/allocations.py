@@ -1,14 +1,21 @@
 """Statements for allocations, and the sums over them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.core.model import AllocatedResources, Consumer, TypeUsage
+from placement.core.model import (
+    AllocatedResources,
+    Consumer,
+    ConsumerAllocations,
+    ProviderAllocations,
+    TypeUsage,
+)
 from placement.db.clocks import utcnow
+from placement.db.resources.providers import find_with, with_resources
 from placement.db.tables import (
     GENERATION,
     allocations,
@@ -20,6 +27,8 @@ from placement.db.tables import (
     users,
 )
 from placement.db.writes import Statements, Write, chunks, writes_of
+
+_Statement = sa.Select[Any] | sa.CompoundSelect[Any]
 
 _allocation = allocations.c
 _modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
@@ -37,15 +46,15 @@ _RECORDED_WITH_TYPE = _RECORDED.outerjoin(
 _class_name = resource_classes.c.name.label("resource_class")
 _amount = sa.func.sum(_allocation.used).label("amount")
 
-_ON_PROVIDER = (
-    sa.select(
-        consumers.c.uuid, consumers.c.generation, _class_name, _allocation.used.label("amount"),
-        _modified_at,
-    )
-    .select_from(_RECORDED)
-    .where(_allocation.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(_allocation.id)
-)  # fmt: skip
+_ON_PROVIDER = with_resources(
+    _RECORDED,
+    _allocation.resource_provider_id,
+    consumers.c.uuid.label("consumer_uuid"),
+    consumers.c.generation.label("consumer_generation"),
+    _class_name,
+    _allocation.used.label("amount"),
+    _modified_at,
+).order_by(_allocation.id)
 _root = resource_providers.alias("root")
 _OF_CONSUMER = (
     sa.select(
@@ -98,27 +107,21 @@ def insertions(rows: Iterable[tuple[str, int, int, int]]) -> list[Write]:
 class Allocations(Statements):
     """Allocations, in one transaction."""
 
-    def on_provider(
-        self, provider_id: int
-    ) -> tuple[dict[str, AllocatedResources], datetime | None]:
-        """Return the allocations on a provider, by consumer, and when the newest was written."""
-        rows = self._connection.execute(_ON_PROVIDER, {"provider_id": provider_id}).all()
-        return _allocated_resources(rows), _newest(rows)
+    def on_provider(self, uuid: str) -> ProviderAllocations:
+        """Return the allocations on a provider, by consumer.  Raises: ProviderNotFound."""
+        provider, found = find_with(self._connection, _ON_PROVIDER, uuid)
+        rows = [_Allocated(*row) for row in found]
+        return ProviderAllocations(provider, _allocated_resources(rows), _newest(rows))
 
-    def of_consumer(
-        self, uuid: str
-    ) -> tuple[Consumer | None, dict[str, AllocatedResources], datetime | None]:
-        """Return a consumer, its allocations by provider, and when the newest was written.
-
-        The consumer is None if it has no allocations.
-        """
+    def of_consumer(self, uuid: str) -> ConsumerAllocations:
+        """Return the allocations of a consumer, by provider."""
         result = self._connection.execute(_OF_CONSUMER, {"uuid": uuid})
         rows = [row for row in result if row.consumer_uuid == uuid]
         if not rows:
-            return None, {}, None
-        row = rows[0]
+            return ConsumerAllocations(None, {}, None)
+        row, allocated = rows[0], [_Allocated(*row[:5]) for row in rows]
         consumer = Consumer(uuid, row.project_id, row.user_id, row.consumer_generation, row.type)
-        return consumer, _allocated_resources(rows), _newest(rows)
+        return ConsumerAllocations(consumer, _allocated_resources(allocated), _newest(allocated))
 
     def delete_on(
         self, uuids: Iterable[str], provider_ids: Collection[int], class_id: int | None = None
@@ -164,71 +167,101 @@ class Allocations(Statements):
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""
-        sums = (
-            sa.select(_allocation.resource_class_id, _amount)
-            .select_from(_OWNED)
-            .where(*_owned_by(project_id, user_id))
-            .group_by(_allocation.resource_class_id)
-            .subquery()
-        )
-        query = (
-            sa.select(_class_name, sums.c.amount)
-            .join(sums, sums.c.resource_class_id == resource_classes.c.id)
-            .order_by(resource_classes.c.id)
-        )
-        return {name: int(amount) for name, amount in self._connection.execute(query)}
+        rows = self._of_owner(_USAGE, project_id, user_id)
+        return {name: int(amount) for name, amount in rows}
 
     def usage_by_type(self, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
         """Return the number of consumers and the allocated amounts, by consumer type.
 
         Consumers without a type are counted under None.
         """
-        owned_by = _owned_by(project_id, user_id)
         resources: dict[str | None, dict[str, int]] = defaultdict(dict)
-        for type_, name, amount in self._connection.execute(_amounts_by_type(owned_by)):
-            resources[type_][name] = int(amount)
-        counts = {row[0]: row[1] for row in self._connection.execute(_consumer_counts(owned_by))}
+        counts: dict[str | None, int] = {}
+        rows = self._of_owner(_USAGE_BY_TYPE, project_id, user_id)
+        for type_, name, number, *_ in rows:
+            if name is None:
+                counts[type_] = int(number)
+            else:
+                resources[type_][name] = int(number)
         return {type_: TypeUsage(counts[type_], amounts) for type_, amounts in resources.items()}
+
+    def _of_owner(
+        self, statements: Mapping[bool, _Statement], project_id: str, user_id: str | None
+    ) -> Iterable[Any]:
+        """Return the rows of the statement for a project, or for a user in it."""
+        owner = {"project_id": project_id}
+        if user_id is not None:
+            owner["user_id"] = user_id
+        return self._connection.execute(statements[user_id is not None], owner)
+
+
+_Conditions = Sequence[sa.ColumnElement[bool]]
 
 
 # A database sums by ids much faster than by names, so names are joined to the sums.
-def _amounts_by_type(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
-    """Return the statement for the amounts by the names of consumer type and class."""
-    keys = (consumers.c.consumer_type_id, _allocation.resource_class_id)
+def _usage(owned_by: _Conditions) -> sa.Select[Any]:
+    """Return the statement for the amounts by the names of classes."""
+    class_id = _allocation.resource_class_id
     sums = (
-        sa.select(*keys, _amount).select_from(_OWNED).where(*owned_by).group_by(*keys).subquery()
-    )
+        sa.select(class_id, _amount)
+        .select_from(_OWNED).where(*owned_by).group_by(class_id).subquery()
+    )  # fmt: skip
     return (
-        sa.select(consumer_types.c.name, _class_name, sums.c.amount)
-        .select_from(sums)
-        .join(resource_classes, resource_classes.c.id == sums.c.resource_class_id)
-        .outerjoin(consumer_types, consumer_types.c.id == sums.c.consumer_type_id)
-        .order_by(sums.c.consumer_type_id, resource_classes.c.id)
+        sa.select(_class_name, sums.c.amount)
+        .join(sums, sums.c.resource_class_id == resource_classes.c.id)
+        .order_by(resource_classes.c.id)
     )
 
 
-def _consumer_counts(owned_by: Iterable[sa.ColumnElement[bool]]) -> sa.Select[Any]:
-    """Return the statement for the number of consumers with allocations, by consumer type."""
+def _usage_by_type(owned_by: _Conditions) -> sa.CompoundSelect[Any]:
+    """Return the statement for the amounts by the names of consumer type and class.
+
+    A row without class has the number of consumers with allocations.
+    """
+    type_id, class_id = consumers.c.consumer_type_id, _allocation.resource_class_id
+    sums = (
+        sa.select(type_id, class_id, _amount)
+        .select_from(_OWNED).where(*owned_by).group_by(type_id, class_id).subquery()
+    )  # fmt: skip
     counts = (
-        sa.select(consumers.c.consumer_type_id, sa.func.count().label("number"))
+        sa.select(type_id, sa.func.count().label("number"))
         .select_from(_OWNERS)
         .where(*owned_by, sa.exists().where(_allocation.consumer_id == consumers.c.uuid))
-        .group_by(consumers.c.consumer_type_id)
-        .subquery()
+        .group_by(type_id).subquery()
+    )  # fmt: skip
+    amounts = sa.select(
+        consumer_types.c.name, _class_name, sums.c.amount,
+        sums.c.consumer_type_id.label("type_id"), sums.c.resource_class_id.label("class_id"),
+    ).select_from(
+        sums.join(resource_classes, resource_classes.c.id == sums.c.resource_class_id)
+        .outerjoin(consumer_types, consumer_types.c.id == sums.c.consumer_type_id)
+    )  # fmt: skip
+    numbers = sa.select(
+        consumer_types.c.name, sa.null(), counts.c.number, counts.c.consumer_type_id, sa.null()
+    ).select_from(
+        counts.outerjoin(consumer_types, consumer_types.c.id == counts.c.consumer_type_id)
     )
-    return (
-        sa.select(consumer_types.c.name, counts.c.number)
-        .select_from(counts)
-        .outerjoin(consumer_types, consumer_types.c.id == counts.c.consumer_type_id)
-    )
+    return sa.union_all(amounts, numbers).order_by("type_id", "class_id")
 
 
-def _owned_by(project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
-    user = [] if user_id is None else [users.c.external_id == user_id]
-    return [projects.c.external_id == project_id, *user]
+_OF_PROJECT = (projects.c.external_id == sa.bindparam("project_id"),)
+_OF_USER = (*_OF_PROJECT, users.c.external_id == sa.bindparam("user_id"))
+# by whether the user is specified
+_USAGE = {False: _usage(_OF_PROJECT), True: _usage(_OF_USER)}
+_USAGE_BY_TYPE = {False: _usage_by_type(_OF_PROJECT), True: _usage_by_type(_OF_USER)}
 
 
-def _allocated_resources(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
+class _Allocated(NamedTuple):
+    """An amount, on or of what has the UUID and the generation."""
+
+    uuid: str
+    generation: int
+    resource_class: str
+    amount: int
+    modified_at: datetime | None
+
+
+def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResources]:
     """Group rows by the UUID of the provider or consumer."""
     generations = {row.uuid: row.generation for row in rows}
     resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -240,5 +273,5 @@ def _allocated_resources(rows: Iterable[Any]) -> dict[str, AllocatedResources]:
     }
 
 
-def _newest(rows: Iterable[Any]) -> datetime | None:
+def _newest(rows: Iterable[_Allocated]) -> datetime | None:
     return max((row.modified_at for row in rows if row.modified_at), default=None)

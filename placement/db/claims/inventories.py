@@ -19,10 +19,15 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.claims import ProviderUsage
-from placement.core.model import Inventory
+from placement.core.model import Inventory, Provider
 from placement.db.clocks import utcnow
 from placement.db.errors import UsageNotCounted
-from placement.db.resources.providers import lock_providers, provider_ids
+from placement.db.resources.providers import (
+    find_with,
+    lock_providers,
+    provider_ids,
+    with_resources,
+)
 from placement.db.tables import LIMITS, allocations, inventories, resource_classes
 from placement.db.writes import Statements, Write, chunks, numbered, one_of, rows_of
 
@@ -43,14 +48,15 @@ _READ = (
 # The largest number of MySQL's FLOAT, which has single precision
 _MAX_RATIO = 3.40282e38
 
-_OF_PROVIDER = (
-    _READ.add_columns(
-        sa.func.coalesce(_inventory_c.updated_at, _inventory_c.created_at).label("modified_at")
-    )
-    .where(_inventory_c.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(None)
-    .order_by(_inventory_c.resource_class_id)
-)
+_WITH_PROVIDER = with_resources(
+    inventories.join(resource_classes, resource_classes.c.id == _inventory_c.resource_class_id),
+    _inventory_c.resource_provider_id,
+    resource_classes.c.name,
+    _inventory_c.resource_class_id,
+    _inventory_c.used,
+    sa.func.coalesce(_inventory_c.updated_at, _inventory_c.created_at),
+    *LIMITS,
+).order_by(_inventory_c.resource_class_id)
 
 
 def _provider_usage(id_: int, rows: Iterable[Any]) -> ProviderUsage:
@@ -82,14 +88,15 @@ class StoredInventory(NamedTuple):
 class Inventories(Statements):
     """Inventories, in one transaction."""
 
-    def of(self, provider_id: int) -> dict[str, StoredInventory]:
-        """Return the inventories of a provider by class, ordered by the id of the class."""
-        rows = self._connection.execute(_OF_PROVIDER, {"provider_id": provider_id})
-        return {
-            row.resource_class: StoredInventory(
-                row.resource_class_id, inventory_of(row), int(row.used), row.modified_at
-            )
-            for row in rows
+    def of(self, uuid: str) -> tuple[Provider, dict[str, StoredInventory]]:
+        """Return a provider and its inventories by class, ordered by the id of the class.
+
+        Raises: ProviderNotFound.
+        """
+        provider, rows = find_with(self._connection, _WITH_PROVIDER, uuid)
+        return provider, {
+            name: StoredInventory(class_id, Inventory(*limits), int(used), modified_at)
+            for name, class_id, used, modified_at, *limits in rows
         }
 
     def lock(

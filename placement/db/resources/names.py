@@ -282,9 +282,6 @@ class ResourceClasses(StoredNames):
 _trait = traits.c
 _association = resource_provider_traits.c
 _IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
-_OF_PROVIDERS = select_names(traits).join(
-    resource_provider_traits, _association.trait_id == _trait.id
-)
 
 
 class Traits(StoredNames):
@@ -309,10 +306,6 @@ class Traits(StoredNames):
     def insert(self, name: str) -> None:
         """Insert a custom trait."""
         self._connection.execute(traits.insert(), {"name": name, "created_at": utcnow()})
-
-    def of_provider(self, provider_id: int) -> list[StoredName]:
-        """Return the traits of a provider, by id."""
-        return self._all(_OF_PROVIDERS.where(_association.resource_provider_id == provider_id))
 
     def replace(self, provider_id: int, trait_ids: Collection[int]) -> bool:
         """Replace the traits of a locked provider; return whether the set changed."""

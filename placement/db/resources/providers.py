@@ -15,10 +15,12 @@ from placement.db import errors
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
 from placement.db.resources.names import (
+    StoredName,
     ids_by_name,
     insert_names,
     inserted_id,
     replace_associations,
+    select_names,
 )
 from placement.db.tables import (
     GENERATION,
@@ -28,6 +30,7 @@ from placement.db.tables import (
     resource_provider_aggregates,
     resource_provider_traits,
     resource_providers,
+    traits,
 )
 from placement.db.writes import Statements, chunks, rows_of
 
@@ -51,6 +54,34 @@ SELECT_PROVIDER = (
     .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
 )
 _FIND = SELECT_PROVIDER.where(_provider.uuid == sa.bindparam("uuid"))
+_PROVIDER_COLUMNS = len(SELECT_PROVIDER.selected_columns)
+
+
+def with_resources(
+    resources: sa.FromClause, provider_id: sa.Column[int], *columns: sa.ColumnElement[Any]
+) -> sa.Select[Any]:
+    """Return the statement for ``find_with``: the columns of each resource of a provider.
+
+    The first column is NULL only if the provider has no such resources.
+    """
+    return _FIND.outerjoin(resources, provider_id == _provider.id).add_columns(*columns)
+
+
+def find_with(
+    connection: sa.Connection, statement: sa.Select[Any], uuid: str
+) -> tuple[Provider, list[Any]]:
+    """Return a provider and the columns of its resources.  Raises: ProviderNotFound.
+
+    Cost: one statement, which needs no transaction.
+    """
+    rows = connection.execute(statement, {"uuid": uuid}).all()
+    if not rows or rows[0].uuid != uuid:
+        raise exception.ProviderNotFound(uuid)
+    resources = [row[_PROVIDER_COLUMNS:] for row in rows]
+    found = [columns for columns in resources if columns[0] is not None]
+    return Provider(*rows[0][:_PROVIDER_COLUMNS]), found
+
+
 # ``rows_of`` adds the condition that selects the rows.
 _LOCK = (
     sa.select(
@@ -69,12 +100,19 @@ _NODES = sa.select(
 )
 
 _association = resource_provider_aggregates.c
-_OF_PROVIDER = (
-    sa.select(placement_aggregates.c.uuid)
-    .join(resource_provider_aggregates, _association.aggregate_id == placement_aggregates.c.id)
-    .where(_association.resource_provider_id == sa.bindparam("provider_id"))
-    .order_by(placement_aggregates.c.id)
-)
+_WITH_AGGREGATES = with_resources(
+    resource_provider_aggregates.join(
+        placement_aggregates, placement_aggregates.c.id == _association.aggregate_id
+    ),
+    _association.resource_provider_id,
+    placement_aggregates.c.uuid,
+).order_by(placement_aggregates.c.id)
+_trait = select_names(traits).selected_columns
+_WITH_TRAITS = with_resources(
+    resource_provider_traits.join(traits, traits.c.id == resource_provider_traits.c.trait_id),
+    resource_provider_traits.c.resource_provider_id,
+    *_trait,
+).order_by(traits.c.id)
 
 _child = resource_providers.alias("child")
 
@@ -159,6 +197,11 @@ class Providers(Statements):
         """Return the provider, or None."""
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
+
+    def with_traits(self, uuid: str) -> tuple[Provider, list[StoredName]]:
+        """Return a provider and its traits, by id.  Raises: ProviderNotFound."""
+        provider, rows = find_with(self._connection, _WITH_TRAITS, uuid)
+        return provider, [StoredName._make(row) for row in rows]
 
     def stored_name(self, name: str) -> str | None:
         """Return the name of the provider with this name, as the unique key compares names."""
@@ -283,9 +326,10 @@ def _duplicates(name: str) -> Iterator[None]:
 class Aggregates(Statements):
     """Aggregates, in one transaction."""
 
-    def of_provider(self, provider_id: int) -> list[str]:
-        """Return the UUIDs of the aggregates that a provider is associated with."""
-        return list(self._connection.scalars(_OF_PROVIDER, {"provider_id": provider_id}))
+    def of_provider(self, uuid: str) -> tuple[Provider, list[str]]:
+        """Return a provider and the UUIDs of its aggregates.  Raises: ProviderNotFound."""
+        provider, rows = find_with(self._connection, _WITH_AGGREGATES, uuid)
+        return provider, [row[0] for row in rows]
 
     def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
         """Replace the aggregates of a locked provider; those that do not exist are inserted."""

@@ -11,7 +11,7 @@ from placement import exception
 from placement.db.connections import server_checks
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.objects import provider
+from placement.objects import aggregate, allocation, inventory, provider, trait, usage
 from placement.tests.support import servers
 from placement.tests.support.factories import claim, new_provider, used, uuid
 
@@ -96,6 +96,23 @@ def test_reads_and_writes_with_each_driver(store):
 
 def test_the_probe_is_one_round_trip(store, proxy):
     assert trips(proxy, store.probe) == 1
+
+
+def test_a_read_of_the_api_is_one_round_trip(store, proxy):
+    host = new_provider(store, VCPU=4)
+    reads = {
+        "provider": lambda: provider.show(store, host),
+        "inventories": lambda: inventory.list_of(store, host),
+        "inventory": lambda: inventory.show(store, host, "VCPU"),
+        "usages": lambda: usage.of_provider(store, host),
+        "aggregates": lambda: aggregate.of_provider(store, host),
+        "traits": lambda: trait.of_provider(store, host),
+        "allocations of a provider": lambda: allocation.of_provider(store, host),
+        "allocations of a consumer": lambda: allocation.of_consumer(store, uuid()),
+        "usages of a project": lambda: usage.of_project(store, "p", "u"),
+        "usages by type": lambda: usage.of_project_by_type(store, "p", None, None),
+    }
+    assert {name: trips(proxy, read) for name, read in reads.items()} == dict.fromkeys(reads, 1)
 
 
 def test_read_adds_round_trips_for_begin_and_end(store, proxy):

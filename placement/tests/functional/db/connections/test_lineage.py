@@ -444,3 +444,15 @@ def test_a_proxy_that_begins_to_route_reads_to_a_replica_is_detected(split, is_r
     assert proxy.replica_reads > 0
     proxy.is_splitting = False
     assert used(engine) == {"VCPU": 5}
+
+
+def test_a_proxy_that_begins_to_split_is_detected_by_reads_of_one_statement(split, monkeypatch):
+    """When the connection is checked again, after a second: without a search for candidates."""
+    _first, _replica, proxy, store = split
+    proxy.is_splitting = False
+    assert provider.show(store, HOST).name == "host"
+    proxy.is_splitting = True
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 0)
+    with pytest.raises(exception.DatabaseUnavailable):
+        provider.show(store, HOST)
+    assert proxy.replica_reads > 0
