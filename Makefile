@@ -20,7 +20,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard help serve test lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -54,6 +54,21 @@ test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request i
 	$(PYTHON) -m venv .nova
 	.nova/bin/pip install --quiet nova
 	touch $@
+
+# The lowest versions that pyproject.toml allows: the unit tests, and a start in each mode.
+test-lowest: .lowest/.installed  ## Run unit tests and starts with the lowest versions of libraries
+	.lowest/bin/python -m pytest -q -n 2 placement/tests/unit placement/tests/functional/cmd/test_api.py \
+		placement/tests/functional/keystone/test_memcached.py \
+		-k "unit or needs_no_configuration or workers_share_port or not_unpickled"
+
+.lowest/.installed: pyproject.toml | environment
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .lowest
+	$(BIN)/uv pip compile --quiet --python .lowest/bin/python --resolution lowest-direct \
+		--extra metrics --extra postgresql pyproject.toml --output-file .lowest/constraints.txt
+	$(BIN)/uv pip install --quiet --python .lowest/bin/python --constraint .lowest/constraints.txt \
+		--editable '.[metrics,postgresql,test]'
+	@touch $@
 
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
 	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/packaging/test_packages.py \
@@ -118,7 +133,7 @@ stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percenti
 	@$(BIN)/python -m placement.tests.stats
 
 clean:  ## Remove generated files
-	rm -rf $(VENV) .keystone $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .keystone .lowest $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 # An environment without a working pip is one whose creation was interrupted: it is created again.
 .PHONY: environment
