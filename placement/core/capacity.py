@@ -62,7 +62,7 @@ def usable(inventory: Inventory, used: int) -> float:
     >>> usable(Inventory(total=8, reserved=2, allocation_ratio=2.0), used=3)
     12.0
     """
-    return max(capacity(inventory), min(used, full_capacity(inventory)), 0.0)
+    return max(capacity(inventory), min(float(used), full_capacity(inventory)), 0.0)
 
 
 def check_minimum(
