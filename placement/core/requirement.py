@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from placement.core.model import ProviderState
-from placement.core.snapshot.rows import NO_ROWS, Mask, Numbers, Rows, mask_of, numbers
+from placement.core.snapshot.rows import NO_ROWS, Mask, Rows, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
 Names = Mapping[str, str]
@@ -37,8 +37,9 @@ Masks = tuple[Mask, Mask]
 class Requirement:
     """One requirement of a request. Subclasses are frozen dataclasses.
 
-    ``unmet_form`` is the sentence about a host that does not meet the requirement, with a place
-    for the listed names. ``is_forbidding`` is whether a provider must not have the names.
+    ``unmet_form`` is the sentence about a host that does not meet the requirement, with places
+    for the listed ``names``, the ``value`` and the fields of the requirement. ``is_forbidding`` is
+    whether a provider must not have the names.
     """
 
     __slots__ = ()
@@ -66,9 +67,10 @@ class Requirement:
         """Return the requirement as the query spells it."""
         return f"{self.parameter}{suffix}={self.value(names)}"
 
-    def unmet(self, _names: Names = NO_NAMES) -> str:
+    def unmet(self, names: Names = NO_NAMES) -> str:
         """Return the sentence about a host that does not meet the requirement."""
-        return self.unmet_form.format(",".join(self.names))
+        listed = ",".join(self.names)
+        return self.unmet_form.format(self, names=listed, value=self.value(names))
 
 
 class ProviderRequirement(Requirement):
@@ -92,7 +94,8 @@ class ProviderRequirement(Requirement):
 
     def providers(self, snapshot: Snapshot) -> Mask:
         """Return the providers that meet the requirement by themselves."""
-        raise NotImplementedError
+        having = _having(getattr(snapshot, self.subject), self.names, snapshot.size)
+        return ~having if self.is_forbidding else having
 
     def masks(self, snapshot: Snapshot, *, is_unsuffixed: bool) -> Masks:  # noqa: ARG002
         """Return the providers that meet the requirement in a group with or without a suffix."""
@@ -113,28 +116,76 @@ class ProviderRequirement(Requirement):
 
         Of alternatives, ``unwanted`` names are not given, unless all are unwanted.
         """
-        raise NotImplementedError
+        present: frozenset[str] = getattr(state, self.subject)
+        after = present - names if self.is_forbidding else present | (names - unwanted or names)
+        changed: dict[str, Any] = {self.subject: after}
+        return replace(state, **changed)
 
 
-class _OfTraits(ProviderRequirement):
+@dataclass(frozen=True, slots=True)
+class _AnyOf(ProviderRequirement):
+    """The provider has one of the names, or none of them if the requirement is forbidding.
+
+    A snapshot and the state of a provider have the names in the field that ``subject`` names.
+    """
+
+    any_of: frozenset[str]
+
+    @classmethod
+    def one(cls, name: str) -> Self:
+        """Return the requirement about a single name."""
+        return cls(frozenset({name}))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self.any_of))
+
+
+class _OfTraits(_AnyOf):
     __slots__ = ()
     parameter = "required"
     subject = "traits"
 
     @property
     def shares_parameter(self) -> bool:
-        return len(self.names) == 1
+        return len(self.any_of) == 1
 
-    def providers(self, snapshot: Snapshot) -> Mask:
-        having = having_trait(snapshot, self.names)
-        return ~having if self.is_forbidding else having
 
-    def granted(
-        self, state: ProviderState, names: frozenset[str], unwanted: frozenset[str]
-    ) -> ProviderState:
-        if self.is_forbidding:
-            return replace(state, traits=state.traits - names)
-        return replace(state, traits=state.traits | (names - unwanted or names))
+class RequiredTrait(_OfTraits):
+    """The provider has one of the traits."""
+
+    __slots__ = ()
+    code = "trait"
+    unmet_form = "no trait {names}"
+    can_be_joint = True
+
+
+class ForbiddenTrait(_OfTraits):
+    """The provider does not have the trait."""
+
+    __slots__ = ()
+    code = "forbidden_trait"
+    unmet_form = "trait {names}"
+    is_forbidding = True
+
+
+class RootTrait(_OfTraits):
+    """The root has the trait."""
+
+    __slots__ = ()
+    code = "root_trait"
+    parameter = "root_required"
+    unmet_form = "root has no trait {names}"
+
+
+class ForbiddenRootTrait(_OfTraits):
+    """The root does not have the trait."""
+
+    __slots__ = ()
+    code = "root_trait"
+    parameter = "root_required"
+    unmet_form = "root has trait {names}"
+    is_forbidding = True
 
 
 class _OfAggregates(ProviderRequirement):
@@ -142,58 +193,14 @@ class _OfAggregates(ProviderRequirement):
     parameter = "member_of"
     subject = "aggregates"
 
-    def providers(self, snapshot: Snapshot) -> Mask:
-        members = in_aggregate(snapshot, self.names)
-        return ~members if self.is_forbidding else members
 
-    def granted(
-        self, state: ProviderState, names: frozenset[str], unwanted: frozenset[str]
-    ) -> ProviderState:
-        if self.is_forbidding:
-            return replace(state, aggregates=state.aggregates - names)
-        return replace(state, aggregates=state.aggregates | (names - unwanted or names))
-
-
-@dataclass(frozen=True, slots=True)
-class RequiredTrait(_OfTraits):
-    """The provider has one of the traits."""
-
-    code = "trait"
-    unmet_form = "no trait {}"
-    can_be_joint = True
-    any_of: frozenset[str]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(sorted(self.any_of))
-
-
-@dataclass(frozen=True, slots=True)
-class ForbiddenTrait(_OfTraits):
-    """The provider does not have the trait."""
-
-    code = "forbidden_trait"
-    unmet_form = "trait {}"
-    is_forbidding = True
-    name: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
-
-
-@dataclass(frozen=True, slots=True)
-class MemberOf(_OfAggregates):
+class MemberOf(_OfAggregates, _AnyOf):
     """The provider, or in the unsuffixed group its root, is in one of the aggregates."""
 
+    __slots__ = ()
     code = "aggregate"
-    unmet_form = "not in aggregate {}"
+    unmet_form = "not in aggregate {names}"
     spans_tree = True
-    any_of: frozenset[str]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(sorted(self.any_of))
 
     def masks(self, snapshot: Snapshot, *, is_unsuffixed: bool) -> Masks:
         members = self.providers(snapshot)
@@ -210,20 +217,21 @@ class InEach(_OfAggregates):
     """
 
     code = "aggregate"
-    unmet_form = "neither the provider nor its root is in all of the aggregates {}"
+    unmet_form = "neither the provider nor its root is in all of the aggregates {0.listed}"
     spans_tree = True
     lists: tuple[MemberOf, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted({name for member_of in self.lists for name in member_of.names}))
+        return tuple(sorted(frozenset().union(*(each.any_of for each in self.lists))))
+
+    @property
+    def listed(self) -> str:
+        """The lists in words."""
+        return " and ".join(" or ".join(each.names) for each in self.lists)
 
     def value(self, names: Names = NO_NAMES) -> str:
         return f"&{self.parameter}=".join(member_of.value(names) for member_of in self.lists)
-
-    def unmet(self, _names: Names = NO_NAMES) -> str:
-        lists = (" or ".join(member_of.names) for member_of in self.lists)
-        return self.unmet_form.format(" and ".join(lists))
 
     def masks(self, snapshot: Snapshot, *, is_unsuffixed: bool) -> Masks:
         del is_unsuffixed  # derived for the unsuffixed group only
@@ -234,19 +242,14 @@ class InEach(_OfAggregates):
         return in_all | in_all[root] | ~each, in_all | True
 
 
-@dataclass(frozen=True, slots=True)
-class NotMemberOf(_OfAggregates):
+class NotMemberOf(_OfAggregates, _AnyOf):
     """The provider, and in the unsuffixed group its root, is in none of the aggregates."""
 
+    __slots__ = ()
     code = "forbidden_aggregate"
-    unmet_form = "in aggregate {}"
+    unmet_form = "in aggregate {names}"
     is_forbidding = True
     holds_at_root = True
-    uuids: frozenset[str]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(sorted(self.uuids))
 
     def lacking(self, state: ProviderState, _unwanted: frozenset[str]) -> tuple[str, ...]:
         return tuple(name for name in self.names if name in state.aggregates)
@@ -258,7 +261,7 @@ class InTree(ProviderRequirement):
 
     code = "in_tree"
     parameter = "in_tree"
-    unmet_form = "not in the tree of {}"
+    unmet_form = "not in the tree of {value}"
     can_be_granted = False
     uuid: str
 
@@ -269,47 +272,16 @@ class InTree(ProviderRequirement):
     def value(self, names: Names = NO_NAMES) -> str:
         return names.get(self.uuid, self.uuid)
 
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        return self.unmet_form.format(self.value(names))
-
     def providers(self, snapshot: Snapshot) -> Mask:
-        return mask_of(_tree_of(snapshot, self.uuid), snapshot.size)
+        """Return the providers in the tree, none if there is no such provider."""
+        forest = snapshot.forest
+        row = forest.row_of.get(self.uuid)
+        tree = () if row is None else forest.members(forest.root.item(row))
+        return mask_of(numbers(tree), snapshot.size)
 
     def masks(self, snapshot: Snapshot, *, is_unsuffixed: bool) -> Masks:
         inside = self.providers(snapshot)
         return inside, np.zeros_like(inside) if is_unsuffixed else inside
-
-
-# --- the root ----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RootTrait(_OfTraits):
-    """The root has the trait."""
-
-    code = "root_trait"
-    parameter = "root_required"
-    unmet_form = "root has no trait {}"
-    name: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
-
-
-@dataclass(frozen=True, slots=True)
-class ForbiddenRootTrait(_OfTraits):
-    """The root does not have the trait."""
-
-    code = "root_trait"
-    parameter = "root_required"
-    unmet_form = "root has trait {}"
-    is_forbidding = True
-    name: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
 
 
 # --- amounts -----------------------------------------------------------------------------
@@ -337,7 +309,7 @@ class HasInventory(Amount):
 
     __slots__ = ()
     code = "no_inventory"
-    unmet_form = "no inventory of {}"
+    unmet_form = "no inventory of {names}"
 
 
 class InUnits(Amount):
@@ -345,9 +317,7 @@ class InUnits(Amount):
 
     __slots__ = ()
     code = "unit"
-
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        return f"{self.value(names)} outside min_unit, max_unit and step_size"
+    unmet_form = "{value} outside min_unit, max_unit and step_size"
 
 
 class IsFree(Amount):
@@ -355,9 +325,7 @@ class IsFree(Amount):
 
     __slots__ = ()
     code = "capacity"
-
-    def unmet(self, _names: Names = NO_NAMES) -> str:
-        return f"fewer than {self.amount} {self.resource_class} free"
+    unmet_form = "fewer than {0.amount} {0.resource_class} free"
 
 
 # --- several groups ----------------------------------------------------------------------
@@ -402,7 +370,7 @@ class SameSubtree(GroupsRequirement):
 
     code = "same_subtree"
     parameter = "same_subtree"
-    unmet_form = "not in one subtree: {}"
+    unmet_form = "not in one subtree: {value}"
     suffixes: frozenset[str]
 
     @property
@@ -415,9 +383,6 @@ class SameSubtree(GroupsRequirement):
 
     def value(self, _names: Names = NO_NAMES) -> str:
         return ",".join(sorted(self.suffixes))
-
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        return self.unmet_form.format(self.value(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,22 +423,9 @@ def any_of_text(names: Iterable[str]) -> str:
 
 def having_trait(snapshot: Snapshot, names: Iterable[str]) -> Mask:
     """Return the providers that have at least one of the traits. Read-only."""
-    return _any(snapshot.traits, names, snapshot.size)
+    return _having(snapshot.traits, names, snapshot.size)
 
 
-def in_aggregate(snapshot: Snapshot, uuids: Iterable[str]) -> Mask:
-    """Return the providers that are in at least one of the aggregates. Read-only."""
-    return _any(snapshot.aggregates, uuids, snapshot.size)
-
-
-def _any(sets: Mapping[str, Rows], names: Iterable[str], size: int) -> Mask:
+def _having(sets: Mapping[str, Rows], names: Iterable[str], size: int) -> Mask:
     masks = [sets.get(name, NO_ROWS).mask(size) for name in names]
     return reduce(np.logical_or, masks) if masks else np.zeros(size, dtype=np.bool_)
-
-
-def _tree_of(snapshot: Snapshot, uuid: str) -> Numbers:
-    """Return the rows of the tree that a provider is in, none if there is no such provider."""
-    row = snapshot.forest.row_of.get(uuid)
-    if row is None:
-        return numbers(())
-    return numbers(snapshot.forest.members(snapshot.forest.root.item(row)))

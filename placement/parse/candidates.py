@@ -79,7 +79,7 @@ def _of_root(values: validation.Values) -> Sequence[Requirement]:
             "Conflicting required and forbidden traits found in root_required: "
             + exception.listed(required & forbidden)
         )
-    return [*map(RootTrait, sorted(required)), *map(ForbiddenRootTrait, sorted(forbidden))]
+    return [*map(RootTrait.one, sorted(required)), *map(ForbiddenRootTrait.one, sorted(forbidden))]
 
 
 def _suffixes(value: str) -> frozenset[str]:
@@ -197,7 +197,9 @@ def _check_conflicts(groups: Groups, version: Version) -> None:
 
 def _conflicting_traits(request_group: RequestGroup) -> frozenset[str]:
     requirements = request_group.requirements
-    forbidden = {each.name for each in requirements if isinstance(each, ForbiddenTrait)}
+    forbidden = {
+        name for each in requirements if isinstance(each, ForbiddenTrait) for name in each.any_of
+    }
     required = (each.any_of for each in requirements if isinstance(each, RequiredTrait))
     return frozenset().union(*(names for names in required if names <= forbidden))
 

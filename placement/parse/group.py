@@ -76,7 +76,7 @@ def traits(values: Sequence[str], version: Version) -> Requirements:
             names, forbidden_names = plain_traits(value, forbidding=version >= (1, 22))
             required |= dict.fromkeys(frozenset({name}) for name in names)
             forbidden |= forbidden_names
-    return [*map(RequiredTrait, required), *map(ForbiddenTrait, sorted(forbidden))]
+    return [*map(RequiredTrait, required), *map(ForbiddenTrait.one, sorted(forbidden))]
 
 
 def _any_of_traits(value: str, *, supported: bool) -> frozenset[str]:

@@ -91,7 +91,7 @@ def _row(block: Block, start: int, option: int) -> int:
 
 
 class _LazySolutions:
-    """The solutions of one problem, computed as far as an anchor has needed them."""
+    """The solutions of one problem, computed as far as needed; all its anchors share them."""
 
     __slots__ = ("_computed", "_source")
 
@@ -100,10 +100,7 @@ class _LazySolutions:
         self._computed: list[Solution] = []
 
     def get(self, number: int) -> Solution | None:
-        """Return the solution of a number, None if there are fewer.
-
-        Indexed, not iterated over: all anchors with the problem share one source.
-        """
+        """Return the solution of a number, None if there are fewer."""
         computed = self._computed
         while number >= len(computed):
             solution = next(self._source, None)

@@ -1,13 +1,8 @@
 """The constraints of one problem while the solver assigns its slots.
 
 ``Constraints`` has the constraints that some assignment can violate. ``RemainingCapacity`` is the
-capacity that a partial assignment leaves.
-
-``split_by_subtree`` turns same_subtree into restrictions of the options of each slot. Of the
-providers assigned to the slots of one same_subtree, the highest is unique (all others are below
-it), and so is the first of these slots that it is assigned to. Once both are chosen, the other
-slots are restricted to options at or below the highest, and earlier slots to options below it.
-Each assignment is therefore in exactly one restriction.
+capacity that a partial assignment leaves. ``split_by_subtree`` turns same_subtree into
+restrictions of the options of each slot.
 """
 
 from collections import defaultdict
@@ -121,7 +116,10 @@ def split_by_subtree(
 ) -> Iterator[tuple[Options, ...]]:
     """Yield restrictions of the options under which every same_subtree holds.
 
-    Each assignment is in exactly one restriction. All matchings exist under each restriction.
+    Of the providers assigned to the slots of one same_subtree, the highest is unique (all others
+    are below it), and so is the first of these slots that it is assigned to. Once both are chosen,
+    the other slots are restricted to options at or below the highest, and earlier slots to options
+    below it: each assignment is in exactly one restriction. All matchings exist under each.
     """
     subtrees, problem = constraints.plan.subtrees, constraints.problem
     descendants = _descendants(problem)

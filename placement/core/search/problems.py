@@ -128,10 +128,9 @@ class OptionRecords:
 
 
 def _by_bits(bits: NDArray[np.bool_], subproblem: NDArray[np.intp]) -> Indices:
-    """Return the order of the options by subproblem, then by the number of bits (the most first).
+    """Return the order of the options by subproblem, number of set bits (descending), bit pattern.
 
-    Of as many bits by their pattern; options with equal bits stay in their order.
-    Every option has a bit, so fewer than all are missing.
+    Equal options keep their order. Every option has a bit, so fewer than all are missing.
     """
     weights = 1 << np.arange(len(bits), dtype=np.int64)
     missing = (~bits).sum(axis=0, dtype=np.int64)

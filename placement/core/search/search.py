@@ -22,26 +22,14 @@ Completeness.  A candidate is built around exactly one root, its anchor: it uses
 providers of the anchor's tree, and sharing providers of other trees. Stages
 1 to 3 remove only providers and roots that violate a necessary condition; the problems
 keep everything that a solution depends on, and divide the solutions of a root; stage 4
-yields each assignment once. The same candidate can arise around two anchors only
-if all its providers are sharing providers or in other trees; stage 5 compares these candidates.
+yields each assignment once; stage 5 removes candidates that arise around two anchors.
 
-Order.  With a limit the search takes one candidate of each root in turn, so
-that a short list does not concentrate on one host; the API leaves the order open
-and recommends this. Where ``max_candidates`` is set, the strategy decides, and its
-default is to exhaust one root before the next. Standalone roots come first, then roots
-with options in their trees, then roots without, in the order of their rows. Equal
-requests on one snapshot return equal results.
-
-Rotation.  If more roots have candidates than are returned, and the result has one candidate of
-each root, the roots are a circle and the result begins at the root that the *turn* selects. The
-turn is a number that grows with each change of the database. Multiplied by the golden ratio, it
-visits all parts of the circle evenly, and successive turns are far from each other. Without
-rotation, the first roots would be the only hosts that a client with a limit ever sees.
-
-Randomization.  If all candidates can be generated within half of the time limit
-(and are no more than ``MAX_SAMPLED``, or ``max_candidates``), the result is a uniform
-sample of them; otherwise one candidate of each root in turn, with roots and
-options shuffled: uniform over roots, not over candidates.
+Order.  With a limit the search takes one candidate of each root in turn, so that a short list
+does not concentrate on one host. Where ``max_candidates`` is set, the strategy decides. Standalone
+roots come first, then roots with options in their trees, then roots without, in the order of
+their rows. If roots are left out, they are a circle, and the *turn* selects where it begins
+(``start_of``). With random order, the result is a uniform sample if all candidates can be
+generated within half of the time limit, otherwise uniform over roots.
 
 The search does not rank candidates and does not reserve anything: a claim decides
 again, with the same arithmetic (``core.capacity``). Clock and randomness are arguments.

@@ -1,11 +1,6 @@
 """The solutions of one problem.
 
-Theory of operation.  A problem (``slots.Problem``) names no providers, so hosts that
-are alike pose the same problem and share its solutions.
-
-``solve`` first splits the problem by ``same_subtree``: each part restricts the
-options of the slots so that every same_subtree holds, no assignment is in two
-parts, and together the parts contain every solution (``split_by_subtree``). For each part:
+``solve`` first splits the problem by ``same_subtree`` (``split_by_subtree``). For each part:
 
 - without constraints between slots, the solutions are the product of the options;
 - if isolation is the only constraint, and the options of any two slots are equal
@@ -21,8 +16,7 @@ Backtracking leaves a choice, in this order, if
    everything that the remaining choices depend on;
 4. the remaining slots can no longer be matched to options (``matching``).
 
-The opposite of each case is necessary for a solution, so no solution is lost. An
-assignment is yielded only if all slots are assigned and every sum fits. For
+The opposite of each case is necessary for a solution, so no solution is lost. For
 isolated groups without shared sums, matching is exact: every remaining choice
 leads to a solution. In general the problem contains bin packing, which is
 NP-hard, and the deadline bounds it.

@@ -10,8 +10,7 @@ least as many providers that satisfy a need as there are isolated slots with it.
 subtree is a slice of the tree order, the counts of all regions are differences of one
 cumulative sum.
 
-A region that violates a bound contains no solution, so no solution is lost. A region that
-satisfies all bounds may still contain no solution; the solver decides this.
+A region that satisfies all bounds may still contain no solution; the solver decides this.
 """
 
 from collections import Counter
@@ -185,7 +184,7 @@ class Feasibility:
 
     @cached_property
     def _tree_bounds(self) -> list[_Bound]:
-        """The bounds of all slots. Every anchor has an option for each slot, see ``anchors``."""
+        """The bounds of all slots; every anchor already has an option for each slot."""
         slots = range(len(self._plan.slots))
         return [bound for bound in self._bounds(slots) if bound.minimum > 1]
 

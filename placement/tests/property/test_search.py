@@ -208,8 +208,8 @@ def test_one_more_requirement_adds_no_candidate(
     stricter = data.draw(
         st.sampled_from(
             (
-                with_requirement(group, RequiredTrait(frozenset({trait}))),
-                with_requirement(group, ForbiddenTrait(trait)),
+                with_requirement(group, RequiredTrait.one(trait)),
+                with_requirement(group, ForbiddenTrait.one(trait)),
                 with_requirement(group, InTree(world[0].provider.uuid)),
             )
         )

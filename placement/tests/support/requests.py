@@ -50,9 +50,9 @@ def parts(group: RequestGroup) -> Parts:
     )
     return Parts(
         required=tuple(each.any_of for each in required),
-        forbidden=frozenset(each.name for each in forbidden),
+        forbidden=frozenset().union(*(each.any_of for each in forbidden)),
         member_of=tuple(each.any_of for each in member_of),
-        not_member_of=frozenset().union(*(each.uuids for each in not_member_of)),
+        not_member_of=frozenset().union(*(each.any_of for each in not_member_of)),
         in_tree=trees[0].uuid if trees else None,
     )
 
@@ -72,7 +72,7 @@ def group_of(
         *map(MemberOf, member_of),
         *([InTree(in_tree)] if in_tree else []),
         *map(RequiredTrait, required),
-        *map(ForbiddenTrait, sorted(forbidden)),
+        *map(ForbiddenTrait.one, sorted(forbidden)),
     ]
     return RequestGroup(suffix, resources or {}, in_order(requirements))
 
@@ -88,8 +88,8 @@ def candidate_request_of(
     limit: int | None = None,
 ) -> CandidateRequest:
     requirements = (
-        *map(RootTrait, sorted(root_required)),
-        *map(ForbiddenRootTrait, sorted(root_forbidden)),
+        *map(RootTrait.one, sorted(root_required)),
+        *map(ForbiddenRootTrait.one, sorted(root_forbidden)),
         *([Isolate()] if isolate else []),
         *map(SameSubtree, same_subtree),
         *([] if nested else [OneProviderPerTree()]),
@@ -100,7 +100,7 @@ def candidate_request_of(
 def root_traits(request: CandidateRequest) -> tuple[Names, Names]:
     """Return the traits that the root must have, and those that it must not have."""
     required, forbidden = (
-        frozenset(each.name for each in of_kind(request.requirements, kind))
+        frozenset().union(*(each.any_of for each in of_kind(request.requirements, kind)))
         for kind in (RootTrait, ForbiddenRootTrait)
     )
     return required, forbidden
