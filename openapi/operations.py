@@ -14,7 +14,7 @@ from placement.insight.identity.http import IDENTITY_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY
 from placement.insight.queries import NOTHING_QUERY
 from placement.insight.recording.http import REQUESTS_QUERY, SUMMARY_QUERY
-from placement.insight.routes import PREFIX
+from placement.microversion import UNVERSIONED
 from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
 
@@ -145,30 +145,30 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/usages"): Operation(_ok(responses.USAGES), query=queries.OF_PROJECT_QUERY),
     ("POST", "/reshaper"): Operation(_NO_CONTENT, _CONFLICT, allocation.RESHAPE),
-    ("GET", PREFIX): Operation(_from_snapshot(schemas.OVERVIEW), query=NOTHING_QUERY),
-    ("GET", f"{PREFIX}/explanation"): Operation(
+    ("GET", UNVERSIONED): Operation(_from_snapshot(schemas.OVERVIEW), query=NOTHING_QUERY),
+    ("GET", f"{UNVERSIONED}/explanation"): Operation(
         _from_snapshot(schemas.EXPLANATION), query=EXPLANATION_QUERY
     ),
-    ("GET", f"{PREFIX}/providers"): Operation(
+    ("GET", f"{UNVERSIONED}/providers"): Operation(
         _from_snapshot(schemas.PROVIDERS),
         query=PROVIDERS_QUERY,
         line=schemas.PROVIDERS_LINE,
     ),
-    ("GET", f"{PREFIX}/requests"): Operation(_ok(schemas.REQUESTS), query=REQUESTS_QUERY),
-    ("GET", f"{PREFIX}/requests/summary"): Operation(
+    ("GET", f"{UNVERSIONED}/requests"): Operation(_ok(schemas.REQUESTS), query=REQUESTS_QUERY),
+    ("GET", f"{UNVERSIONED}/requests/summary"): Operation(
         _ok(schemas.REQUESTS_SUMMARY), query=SUMMARY_QUERY
     ),
-    ("GET", f"{PREFIX}/requests/{{request_id}}"): Operation(
+    ("GET", f"{UNVERSIONED}/requests/{{request_id}}"): Operation(
         _ok(schemas.REQUESTS), _NOT_FOUND, query=NOTHING_QUERY
     ),
-    ("GET", f"{PREFIX}/capacity"): Operation(
+    ("GET", f"{UNVERSIONED}/capacity"): Operation(
         _from_snapshot(schemas.CAPACITY), query=CAPACITY_QUERY
     ),
-    ("GET", f"{PREFIX}/consumers"): Operation(_ok(schemas.CONSUMERS), query=CONSUMERS_QUERY),
-    ("GET", f"{PREFIX}/findings"): Operation(_ok(schemas.FINDINGS), query=FINDINGS_QUERY),
-    ("GET", f"{PREFIX}/identity"): Operation(_ok(schemas.IDENTITY), query=IDENTITY_QUERY),
-    ("GET", f"{PREFIX}/clients"): Operation(_ok(schemas.CLIENTS), query=NOTHING_QUERY),
-    ("GET", f"{PREFIX}/permissions"): Operation(
+    ("GET", f"{UNVERSIONED}/consumers"): Operation(_ok(schemas.CONSUMERS), query=CONSUMERS_QUERY),
+    ("GET", f"{UNVERSIONED}/findings"): Operation(_ok(schemas.FINDINGS), query=FINDINGS_QUERY),
+    ("GET", f"{UNVERSIONED}/identity"): Operation(_ok(schemas.IDENTITY), query=IDENTITY_QUERY),
+    ("GET", f"{UNVERSIONED}/clients"): Operation(_ok(schemas.CLIENTS), query=NOTHING_QUERY),
+    ("GET", f"{UNVERSIONED}/permissions"): Operation(
         _ok(schemas.PERMISSIONS),
         query=PERMISSIONS_QUERY,
     ),

@@ -12,7 +12,7 @@ from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.maintenance.used_numbers import shares_of_ids
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.events import Observer
+from placement.events import WRITE_RETRIES, Observer
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
 from placement.http.request import Services
@@ -51,8 +51,8 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     application = middleware.pipeline(PlacementHandler(app_services), config)
     if observer is not None:
         inventory = inventory_metrics(config, observer, app_services.store)
-        current, allowed = app_services.engine.current, config.metrics.allowed_source_ranges
-        application = metrics.MetricsMiddleware(application, observer, current, inventory, allowed)
+        view, allowed = app_services.engine.view, config.metrics.allowed_source_ranges
+        application = metrics.MetricsMiddleware(application, observer, view, inventory, allowed)
     if config.insight.page:
         headers = DEVELOPMENT_HEADERS if config.api.auth_strategy == auth.NOAUTH2 else {}
         application = DashboardMiddleware(application, headers)
@@ -98,7 +98,7 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
     policy = Policy(conf)
     store = db_api.store(conf)
     if observer is not None:
-        store = store.with_conflict_observer(observer.write_retried)
+        store = store.with_conflict_observer(partial(observer.count, WRITE_RETRIES))
     return Services(
         store=store,
         store_for_allocations=store.with_max_attempts(
@@ -109,7 +109,6 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
         search=search_settings(conf),
         incomplete_consumer=db_api.incomplete_consumer(conf),
         observer=observer or Observer(),
-        totals=None if observer is None else observer.totals,
         reports=OperatorReports(Recorder(store, recorder_settings(conf))),
         max_body_bytes=conf.api.max_request_body_size,
     )

@@ -128,8 +128,8 @@ class PlacementHandler:
         environ = request.environ
         environ[CONTEXT] = Context.from_environ(environ)
         environ[SERVICES] = self.services
-        is_insight = _is_insight(environ["PATH_INFO"])
-        default = microversion.MAX_VERSION if is_insight else microversion.MIN_VERSION
+        is_versioned = microversion.is_versioned(environ["PATH_INFO"])
+        default = microversion.MIN_VERSION if is_versioned else microversion.MAX_VERSION
         header = environ.get("HTTP_OPENSTACK_API_VERSION")
         environ[VERSION] = microversion.negotiate(header, default)
         request_body.check_headers(environ, self.services.max_body_bytes)
@@ -140,19 +140,10 @@ class PlacementHandler:
         environ[ROUTE] = _with_canonical_uuids(route.parameters)
         environ[TEMPLATE] = route.template
         response = handler(request)
-        if is_insight:
+        if not is_versioned:
             # browsers may cache the response, for If-None-Match; shared proxies may not
             response.headers["cache-control"] = "private, no-cache"
         return response
-
-
-def _is_insight(path: str) -> bool:
-    """Return whether the path is one of ``/insight``.
-
-    >>> _is_insight("/insight/explanation"), _is_insight("/insights")
-    (True, False)
-    """
-    return path == insight.PREFIX or path.startswith(f"{insight.PREFIX}/")
 
 
 def _with_canonical_uuids(parameters: Mapping[str, str]) -> dict[str, str]:

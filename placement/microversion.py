@@ -7,13 +7,26 @@ Source: API reference, "Microversions"; the header is ``OpenStack-API-Version: p
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from placement import exception
 
 HEADER = "openstack-api-version"
 SERVICE_TYPE = "placement"
 LATEST = "latest"
+
+
+UNVERSIONED: Final = "/insight"
+"""The routes below this path have no microversions; their default is the newest."""
+
+
+def is_versioned(path: str) -> bool:
+    """Return whether the path has microversions.
+
+    >>> is_versioned("/insight/explanation"), is_versioned("/insights")
+    (False, True)
+    """
+    return path != UNVERSIONED and not path.startswith(f"{UNVERSIONED}/")
 
 
 class Version(NamedTuple):

@@ -8,7 +8,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import webob
 
-PATH = "/insight/page"
+from placement.microversion import UNVERSIONED
+
+PATH = f"{UNVERSIONED}/page"
 STATIC = Path(__file__).parent / "static"
 
 # noauth2 accepts every token: the page does not need the token of a user.

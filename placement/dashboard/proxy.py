@@ -11,8 +11,8 @@ from wsgiref.util import shift_path_info
 import webob
 
 from placement.dashboard.page import PATH, DashboardMiddleware
+from placement.microversion import is_versioned
 
-_ROUTES = "/insight"
 # Only the headers that describe the body of the request or the response are forwarded.
 _REQUEST_HEADERS = ("Accept", "If-None-Match", "OpenStack-API-Version")
 _RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag")
@@ -65,9 +65,8 @@ class LocalDashboard:
 
     def _forwarded(self, request: webob.Request) -> webob.Response:
         path = request.environ["PATH_INFO"]
-        is_below = path == _ROUTES or path.startswith(f"{_ROUTES}/")
         # clients and proxies on the way remove dot segments: /insight/../traits is /traits
-        if not is_below or {".", ".."}.intersection(path.split("/")):
+        if is_versioned(path) or {".", ".."}.intersection(path.split("/")):
             return webob.Response("Not found", status=404)
         if request.method != "GET":
             return webob.Response(status=405, headers={"Allow": "GET"})

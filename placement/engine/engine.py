@@ -28,7 +28,7 @@ from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.events import Observer
+from placement.events import DISCARDS, REFRESH_SECONDS, Observer
 
 T = TypeVar("T")
 
@@ -167,7 +167,7 @@ class _SnapshotKeeper:
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(newer, "refresh", start)
         if view is not None:
-            self._observer.snapshot_discarded()
+            self._observer.count(DISCARDS)
         with self._store.read() as tx:
             view = load(tx)
         return self._keep(view, "load", start)
@@ -179,7 +179,7 @@ class _SnapshotKeeper:
 
     def _keep(self, view: View, kind: str, start: float) -> View:
         self._view = view
-        self._observer.snapshot_read(kind, time.monotonic() - start)
+        self._observer.observe(REFRESH_SECONDS, time.monotonic() - start, kind)
         return view
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import webob
 
-from placement import microversion
+from placement import events, microversion
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.http.request import Request, accepts_json, body_of, json_response
@@ -31,7 +31,10 @@ def list_allocation_candidates(request: Request) -> webob.Response:
             snapshot, candidates_request, settings, deadline, rng=rng, turn=view.turn
         )
     observer = request.services.observer
-    observer.candidates_returned(len(candidates.candidates), candidates.left_out)
+    observer.observe(events.CANDIDATES, len(candidates.candidates))
+    if candidates.left_out:
+        observer.count(events.CUT_RESPONSES)
+        observer.count(events.ROOTS_LEFT_OUT, amount=candidates.left_out)
     if not candidates.candidates:
         reports.empty_response(request, snapshot, candidates_request)
     write = partial(pieces, candidates, candidates_request, request.version)

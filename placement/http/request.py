@@ -30,7 +30,7 @@ from placement.core.text import is_storable, printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.engine.shared import SharedRuns
-from placement.events import VERSION, Observer, Totals
+from placement.events import VERSION, Observer
 from placement.http import request_body
 from placement.microversion import Version
 from placement.policy import Policy
@@ -97,7 +97,6 @@ class Services:
     incomplete_consumer: IncompleteConsumer
     reports: Reports
     observer: Observer
-    totals: Totals | None = None  # None without metrics
     shared: SharedRuns = field(default_factory=SharedRuns)
     max_body_bytes: int = 16 * 2**20
 

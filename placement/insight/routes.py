@@ -10,7 +10,6 @@ are empty unless [metrics]enabled is set.
 import socket
 from collections.abc import Mapping
 from importlib import metadata
-from typing import Final
 
 import webob
 
@@ -29,7 +28,7 @@ from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
 from placement.insight.permissions.http import show_permissions
 from placement.insight.recording.http import list_requests, show_request, summarize_requests
-from placement.microversion import Version
+from placement.microversion import UNVERSIONED, Version
 from placement.policies import rules as policies
 
 
@@ -43,20 +42,15 @@ def list_clients(request: Request) -> webob.Response:
     """Return the number of requests of each client at each microversion."""
     request.can(policies.CLIENTS)
     queries.nothing(request)
-    totals = request.services.totals
-    counted = totals((CLIENT_REQUESTS, MIXED_CONSUMERS)) if totals else {}
-    clients = sorted(counted.get(CLIENT_REQUESTS, ()), key=_order)
-    mixed = counted.get(MIXED_CONSUMERS, ())
+    totals = request.services.observer.totals(CLIENT_REQUESTS, MIXED_CONSUMERS)
+    clients, mixed = ((totals or {}).get(each, ()) for each in (CLIENT_REQUESTS, MIXED_CONSUMERS))
     body = document(
         enabled=totals is not None,
         host=socket.gethostname(),
-        clients=[{**labels, "requests": count} for labels, count in clients],
+        clients=[{**labels, "requests": count} for labels, count in sorted(clients, key=_order)],
         mixed_consumers=[{**labels, "consumers": count} for labels, count in mixed],
     )
     return json_response(request, body)
-
-
-PREFIX: Final = "/insight"
 
 
 @accepts_json
@@ -79,16 +73,16 @@ def show_insight(request: Request) -> webob.Response:
 
 
 DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
-    PREFIX: {"GET": show_insight},
-    f"{PREFIX}/explanation": {"GET": explain_candidates},
-    f"{PREFIX}/providers": {"GET": list_providers},
-    f"{PREFIX}/requests": {"GET": list_requests},
-    f"{PREFIX}/requests/summary": {"GET": summarize_requests},
-    f"{PREFIX}/requests/{{request_id}}": {"GET": show_request},
-    f"{PREFIX}/capacity": {"GET": show_capacity},
-    f"{PREFIX}/consumers": {"GET": list_consumers},
-    f"{PREFIX}/findings": {"GET": list_findings},
-    f"{PREFIX}/identity": {"GET": show_identity},
-    f"{PREFIX}/clients": {"GET": list_clients},
-    f"{PREFIX}/permissions": {"GET": show_permissions},
+    UNVERSIONED: {"GET": show_insight},
+    f"{UNVERSIONED}/explanation": {"GET": explain_candidates},
+    f"{UNVERSIONED}/providers": {"GET": list_providers},
+    f"{UNVERSIONED}/requests": {"GET": list_requests},
+    f"{UNVERSIONED}/requests/summary": {"GET": summarize_requests},
+    f"{UNVERSIONED}/requests/{{request_id}}": {"GET": show_request},
+    f"{UNVERSIONED}/capacity": {"GET": show_capacity},
+    f"{UNVERSIONED}/consumers": {"GET": list_consumers},
+    f"{UNVERSIONED}/findings": {"GET": list_findings},
+    f"{UNVERSIONED}/identity": {"GET": show_identity},
+    f"{UNVERSIONED}/clients": {"GET": list_clients},
+    f"{UNVERSIONED}/permissions": {"GET": show_permissions},
 }

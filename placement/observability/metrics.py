@@ -7,71 +7,31 @@ starts again. The inventory metrics are computed from the snapshot: see ``invent
 
 import ipaddress
 import os
-import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from types import ModuleType, SimpleNamespace
+from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
 
-from placement.core.snapshot.snapshot import Snapshot
-from placement.events import (
-    CLIENT_REQUESTS,
-    CUT_RESPONSES,
-    MIXED_CONSUMERS,
-    ROOTS_LEFT_OUT,
-    TEMPLATE,
-    VERSION,
-    Observer,
-    Total,
-)
+from placement import events
+from placement.engine.engine import View
+from placement.events import Metric, Observer, Total, client_of
 from placement.exception import DatabaseUnavailable
+from placement.microversion import is_versioned
 from placement.observability.inventory_metrics import InventoryMetrics
 
 PATH = "/metrics"
-INSIGHT = "/insight"
-"""The routes without microversions."""
-
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 # Headers that proxies add begin with these: X-Forwarded-For, X-Forwarded-Proto, ...
 _PROXIED = ("HTTP_X_FORWARDED_", "HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
-_COUNTS = (0, 1, 10, 100, 1_000, 10_000)
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
-
-
-# keystoneauth writes the name of the program first, such as ``nova-compute keystoneauth1/5.9.1``.
-# Clients can write any text, so only the names of known programs are labels.
-OTHER: Final = "other"
-KNOWN: Final = frozenset(
-    {
-        *("nova-api", "nova-api-wsgi", "nova-compute", "nova-conductor", "nova-manage"),
-        *("nova-scheduler", "nova-status"),
-        *("neutron-server", "neutron-api", "neutron-rpc-server", "neutron-periodic-workers"),
-        *("cyborg-api", "cyborg-agent", "cyborg-conductor", "blazar-api", "blazar-manager"),
-        *("watcher-api", "watcher-applier", "watcher-decision-engine", "zun-api", "zun-compute"),
-        # servers of WSGI applications, and libraries without the name of a program
-        *("uwsgi", "gunicorn", "keystoneauth1", "openstacksdk", "python-requests"),
-        *("openstack", "python-openstackclient", "osc-lib", "curl"),
-    }
-)
-
-
-def client_of(user_agent: str) -> str:
-    """Return the name of the program in a User-Agent header, ``other`` if it is not known.
-
-    >>> client_of("nova-scheduler keystoneauth1/5.9.1 python-requests/2.32.3")
-    'nova-scheduler'
-    >>> client_of("Mozilla/5.0 (X11)")
-    'other'
-    """
-    name, *_ = re.split(r"[\s/]", user_agent, maxsplit=1)
-    return name if name in KNOWN else OTHER
 
 
 class PrometheusObserver(Observer):
@@ -83,117 +43,40 @@ class PrometheusObserver(Observer):
     def __init__(self, folder: Path) -> None:
         self.library = _library(folder)
         self.folder = folder
-        self.refreshed_at: float | None = None
-        self._requests = self._counter(
-            "placement_requests", "Requests answered.", ("method", "route", "status")
-        )
-        self._seconds = self._histogram(
-            "placement_request_seconds", "Time to answer requests.", ("method", "route"), _SECONDS
-        )
-        self._clients = self._counter(
-            CLIENT_REQUESTS,
-            "Requests to the Placement API, by the program and the microversion.",
-            ("client", "microversion"),
-        )
-        self._snapshot = self._histogram(
-            "placement_snapshot_refresh_seconds",
-            "Time to load or to refresh the snapshot.",
-            ("kind",),
-            _SECONDS,
-        )
-        self._discards = self._counter(
-            "placement_snapshot_discards",
-            "Snapshots dropped because the lineage or epoch of the database changed.",
-        )
-        self._candidates = self._histogram(
-            "placement_candidates_returned",
-            "Number of candidates that searches returned.",
-            (),
-            _COUNTS,
-        )
-        self._cut = self._counter(
-            CUT_RESPONSES, "Requests for candidates whose limit left out roots."
-        )
-        self._left_out = self._counter(
-            ROOTS_LEFT_OUT, "Roots that the limits of requests for candidates left out."
-        )
-        self._empty = self._counter(
-            "placement_empty_responses",
-            "Requests for candidates that found none, by the requirement that removed the last.",
-            ("reason",),
-        )
-        self._refused = self._counter(
-            "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
-        )
-        self._mixed = self._counter(
-            MIXED_CONSUMERS,
-            "Consumers written below microversion 1.28 and at 1.28 or newer, by the programs.",
-            ("with_generation", "without_generation"),
-        )
-        self._retries = self._counter(
-            "placement_write_retries", "Transactions that failed because of a concurrent update."
-        )
+        metrics = (value for value in vars(events).values() if isinstance(value, Metric))
+        self._collectors = {metric: self._collector(*metric) for metric in metrics}
 
-    def _counter(self, name: str, text: str, labels: Sequence[str] = ()) -> Any:
-        return self.library.Counter(name, text, labels, registry=None)
-
-    def _histogram(
+    def _collector(
         self, name: str, text: str, labels: Sequence[str], buckets: Sequence[float]
     ) -> Any:
-        return self.library.Histogram(name, text, labels, registry=None, buckets=buckets)
+        if buckets:
+            return self.library.Histogram(name, text, labels, registry=None, buckets=buckets)
+        return self.library.Counter(name, text, labels, registry=None)
 
-    def snapshot_read(self, kind: str, seconds: float) -> None:
-        """Record the time of a load or of a refresh."""
-        self.refreshed_at = time.monotonic()
-        self._snapshot.labels(kind).observe(seconds)
+    def _labeled(self, metric: Metric, labels: Sequence[str]) -> Any:
+        collector = self._collectors[metric]
+        return collector.labels(*labels) if labels else collector
 
-    def snapshot_discarded(self) -> None:
-        """Count a discarded snapshot."""
-        self._discards.inc()
+    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
+        """Add to a counter."""
+        self._labeled(metric, labels).inc(amount)
 
-    def candidates_returned(self, count: int, roots_left_out: int) -> None:
-        """Record the number of candidates, and the roots that a limit left out."""
-        self._candidates.observe(count)
-        if roots_left_out:
-            self._cut.inc()
-            self._left_out.inc(roots_left_out)
-
-    def empty_response(self, reason: str) -> None:
-        """Count a response without candidates."""
-        self._empty.labels(reason).inc()
-
-    def claim_refused(self, reason: str, resource_class: str) -> None:
-        """Count a refused claim."""
-        self._refused.labels(reason, resource_class).inc()
-
-    def consumer_mixed(self, with_generation: str, without_generation: str) -> None:
-        """Count a consumer by the programs that write it."""
-        self._mixed.labels(client_of(with_generation), client_of(without_generation)).inc()
-
-    def write_retried(self) -> None:
-        """Count a conflict of a write."""
-        self._retries.inc()
-
-    def count_request(self, environ: WSGIEnvironment, status: int, seconds: float) -> None:
-        """Count a request that was completed."""
-        route = environ.get(TEMPLATE, "")
-        method = environ["REQUEST_METHOD"] if route else ""  # bounds the number of label values
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
-        if VERSION in environ and not route.startswith(INSIGHT):
-            client = client_of(environ.get("HTTP_USER_AGENT", ""))
-            self._clients.labels(client, str(environ[VERSION])).inc()
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        """Add a value to a histogram."""
+        self._labeled(metric, labels).observe(value)
 
     def of_all_processes(self) -> Any:
         """Return a collector of the metrics of all processes of the host."""
         return self.library.multiprocess.MultiProcessCollector(None, path=str(self.folder))
 
-    def totals(self, names: Collection[str]) -> Mapping[str, Sequence[Total]]:
-        """Return the values of counters by name, each the sum over all processes of the host."""
+    def totals(self, *metrics: Metric) -> Mapping[Metric, Sequence[Total]]:
+        """Return the values of counters, each the sum over all processes of the host."""
+        families = {family.name: family.samples for family in self.of_all_processes().collect()}
         return {
-            family.name: [(sample.labels, int(sample.value)) for sample in family.samples]
-            for family in self.of_all_processes().collect()
-            if family.name in names
+            metric: [
+                (sample.labels, int(sample.value)) for sample in families.get(metric.name, ())
+            ]
+            for metric in metrics
         }
 
 
@@ -267,13 +150,13 @@ class MetricsMiddleware:
         self,
         application: WSGIApplication,
         observer: PrometheusObserver,
-        current: Callable[[], Snapshot],
+        view: Callable[[], View],
         inventory: InventoryMetrics,
         allowed: Iterable[str],
     ) -> None:
         self._application = application
         self._observer = observer
-        self._read_snapshot = current
+        self._read_view = view
         self._inventory = inventory
         self._allowed = [ipaddress.ip_network(network) for network in allowed]
 
@@ -292,18 +175,16 @@ class MetricsMiddleware:
 
     def text(self) -> bytes:
         """Return all metrics, in the text format of Prometheus; the snapshot is read once."""
-        library = self._observer.library
-        snapshot = self._current()
-        collectors = (
-            self._observer.of_all_processes(),
-            SnapshotCollector(snapshot, self._observer),
-        )
-        return b"".join(map(library.generate_latest, collectors)) + self._inventory.text(snapshot)
+        library, view = self._observer.library, self._current()
+        of_snapshot = SimpleNamespace(collect=partial(_of_snapshot, view, library))
+        collectors = (self._observer.of_all_processes(), of_snapshot)
+        texts = map(library.generate_latest, collectors)
+        return b"".join(texts) + self._inventory.text(None if view is None else view.snapshot)
 
-    def _current(self) -> Snapshot | None:
-        """Return the current snapshot; None if the database is unreachable."""
+    def _current(self) -> View | None:
+        """Return the current snapshot with its time; None if the database is unreachable."""
         try:
-            return self._read_snapshot()
+            return self._read_view()
         except DatabaseUnavailable:
             return None
 
@@ -327,32 +208,30 @@ class MetricsMiddleware:
             return start_response(status, headers, exc_info)
 
         response = self._application(environ, start)
-        self._observer.count_request(environ, statuses[-1], time.monotonic() - started_at)
+        self._count(environ, statuses[-1], time.monotonic() - started_at)
         return response
 
+    def _count(self, environ: WSGIEnvironment, status: int, seconds: float) -> None:
+        """Count a request that was completed."""
+        observer, route = self._observer, environ.get(events.TEMPLATE, "")
+        method = environ["REQUEST_METHOD"] if route else ""  # bounds the number of label values
+        observer.count(events.REQUESTS, method, route, str(status))
+        observer.observe(events.REQUEST_SECONDS, seconds, method, route)
+        if events.VERSION in environ and is_versioned(route):
+            client = client_of(environ.get("HTTP_USER_AGENT", ""))
+            observer.count(events.CLIENT_REQUESTS, client, str(environ[events.VERSION]))
 
-class SnapshotCollector:
-    """Collects the metrics of the snapshot of this process.
 
-    ``snapshot`` is None if the database is unreachable.
-    """
-
-    def __init__(self, snapshot: Snapshot | None, observer: PrometheusObserver) -> None:
-        self._snapshot = snapshot
-        self._observer = observer
-
-    def collect(self) -> Iterator[Any]:
-        """Yield the families; if the database is unreachable, only the first, with value 0."""
-        gauge = self._observer.library.core.GaugeMetricFamily
-        is_up = self._snapshot is not None
-        yield gauge("openstack_placement_up", "Whether the database is reachable.", int(is_up))
-        if self._snapshot is None:
-            return
-        count = self._snapshot.size
+def _of_snapshot(view: View | None, library: Any) -> Iterator[Any]:
+    """Yield the metrics of the snapshot; if the database is unreachable, only that it is."""
+    gauge = library.core.GaugeMetricFamily
+    is_up = view is not None
+    yield gauge("openstack_placement_up", "Whether the database is reachable.", int(is_up))
+    if view is not None:
+        count, age = view.snapshot.size, datetime.now(UTC) - view.refreshed_at
         yield gauge("placement_snapshot_providers", "Number of resource providers.", count)
-        refreshed_at = self._observer.refreshed_at
-        if refreshed_at is not None:
-            age = time.monotonic() - refreshed_at
-            yield gauge(
-                "placement_snapshot_age_seconds", "Seconds since the snapshot last changed.", age
-            )
+        yield gauge(
+            "placement_snapshot_age_seconds",
+            "Seconds since the snapshot last changed.",
+            age.total_seconds(),
+        )

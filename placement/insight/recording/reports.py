@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from placement import exception
+from placement import events, exception
 from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
@@ -133,7 +133,8 @@ class OperatorReports:
         observer = request.services.observer
 
         def report() -> None:
-            observer.empty_response(self._empty_response(request, snapshot, candidate_request))
+            reason = self._empty_response(request, snapshot, candidate_request)
+            observer.count(events.EMPTY_RESPONSES, reason)
 
         request.after_response(report)
 
@@ -203,12 +204,13 @@ class OperatorReports:
             refusal = refusals.described(error)
             # a refusal about several classes has the label ""
             resource_class = refusal.facts.get("resource_class", "")
-            request.services.observer.claim_refused(refusal.code, resource_class)
+            request.services.observer.count(events.REFUSED_CLAIMS, refusal.code, resource_class)
             request.after_response(partial(self._refused_claim, request, refusal, claims))
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
         for agents in self.writes.add(claims, user_agent, str(request.version)):
-            request.services.observer.consumer_mixed(*agents)
+            programs = map(events.client_of, agents)
+            request.services.observer.count(events.MIXED_CONSUMERS, *programs)
 
     def _refused_claim(
         self, request: Request, refusal: refusals.Refusal, claims: Sequence[ConsumerClaim]

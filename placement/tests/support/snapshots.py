@@ -13,7 +13,7 @@ from placement.db import clocks, tables
 from placement.db.resources.providers import SELECT_PROVIDER
 from placement.db.snapshot import changes
 from placement.engine.engine import advance, load
-from placement.events import Observer
+from placement.events import DISCARDS, REFRESH_SECONDS, Observer
 
 
 def by_id(snapshot) -> dict:
@@ -118,9 +118,11 @@ class RecordingObserver(Observer):
     def __init__(self):
         self.reports = []
 
-    def snapshot_read(self, kind, seconds):
+    def observe(self, metric, seconds, kind):
+        assert metric is REFRESH_SECONDS
         assert seconds >= 0
         self.reports.append(kind)
 
-    def snapshot_discarded(self):
+    def count(self, metric):
+        assert metric is DISCARDS
         self.reports.append("discard")

@@ -50,7 +50,7 @@ INTERNAL = {
     "db.schema.alembic": {"db.tables", "db.schema"},
     "objects": {*_STORE, "objects"},
     "engine": {*_STORE, "engine", "events"},
-    "observability": {*_STORE, "db.schema", "observability", "events"},
+    "observability": {*_STORE, "db.schema", "engine", "events", "microversion", "observability"},
     "http.request_body": {"exception", "core.text"},
     "profiling": set(),
     "http": {

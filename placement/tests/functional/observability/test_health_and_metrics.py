@@ -8,7 +8,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -19,6 +18,7 @@ from keystoneauth1 import loading as ks_loading
 from placement import db_api, deploy
 from placement.db.schema import migration
 from placement.db.store import Store
+from placement.events import Observer
 from placement.http.auth import keystone_url
 from placement.microversion import MAX_VERSION
 from placement.observability import metrics
@@ -194,7 +194,7 @@ def test_metrics_are_not_served_through_proxies(monkeypatch, header, body):
         return [b"application"]
 
     monkeypatch.setattr(metrics.MetricsMiddleware, "text", lambda self: b"metrics")
-    observer = SimpleNamespace(count_request=lambda *_: None)
+    observer = Observer()
     middleware = metrics.MetricsMiddleware(respond, observer, None, None, ["127.0.0.0/8"])
     http = webtest.TestApp(middleware, extra_environ={"REMOTE_ADDR": "127.0.0.1"})
     assert http.get("/metrics", headers={header: "x"}).text == body

@@ -1,12 +1,15 @@
 """Inventory as metrics: sums and single providers, computed once per interval."""
 
 import threading
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
 from placement import exception
 from placement.core.model import Inventory, Provider, ProviderState
+from placement.db.snapshot.changes import NameTables
+from placement.engine.engine import View
 from placement.observability import inventory_metrics
 from placement.observability.inventory_metrics import (
     InventoryMetrics,
@@ -191,11 +194,11 @@ class CountingEngine:
         self.snapshot = snapshot
         self.reads = 0
 
-    def current(self):
+    def view(self):
         self.reads += 1
         if self.snapshot is None:
             raise exception.DatabaseUnavailable
-        return self.snapshot
+        return View(self.snapshot, {}, NameTables({}, {}), datetime.now(UTC), 0)
 
 
 @pytest.mark.parametrize("snapshot", [CLOUD, None], ids=["up", "down"])
@@ -204,9 +207,8 @@ def test_a_scrape_reads_the_snapshot_once(metrics, snapshot):
     observer = SimpleNamespace(
         library=prometheus_client,
         of_all_processes=prometheus_client.CollectorRegistry,
-        refreshed_at=None,
     )
-    scraped = MetricsMiddleware(None, observer, engine.current, metrics(), []).text()
+    scraped = MetricsMiddleware(None, observer, engine.view, metrics(), []).text()
     assert engine.reads == 1
     samples = values(scraped)
     assert samples["openstack_placement_up"] == (snapshot is not None)

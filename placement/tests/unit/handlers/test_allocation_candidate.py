@@ -14,7 +14,7 @@ from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.snapshot.changes import NameTables
 from placement.engine.engine import View
-from placement.events import Observer
+from placement.events import CANDIDATES, ROOTS_LEFT_OUT, Metric, Observer
 from placement.handler import PlacementHandler
 from placement.http.middleware import AfterResponse
 from placement.http.request import REQUEST_ID
@@ -84,13 +84,19 @@ def recorder():
 
 
 class Counts(Observer):
-    """An observer that keeps the numbers of candidates and of the roots left out."""
+    """An observer that keeps the numbers of candidates, and of the roots left out."""
 
     def __init__(self) -> None:
-        self.searches: list[tuple[int, int]] = []
+        self.candidates: list[float] = []
+        self.left_out: list[int] = []
 
-    def candidates_returned(self, count: int, roots_left_out: int) -> None:
-        self.searches.append((count, roots_left_out))
+    def observe(self, metric: Metric, value: float, *labels: str) -> None:
+        assert metric is CANDIDATES
+        self.candidates.append(value)
+
+    def count(self, metric: Metric, *labels: str, amount: int = 1) -> None:
+        if metric is ROOTS_LEFT_OUT:
+            self.left_out.append(amount)
 
 
 @pytest.fixture
@@ -174,7 +180,8 @@ def test_candidates_are_not_explained(ask, caplog, recorder):
 def test_the_roots_that_a_limit_leaves_out_are_reported(ask, observer):
     for query in ("resources=VCPU:1&limit=1", "resources=VCPU:1&limit=2", "resources=VCPU:60"):
         ask(query)
-    assert observer.searches == [(1, 1), (2, 0), (0, 0)]
+    assert observer.candidates == [1, 2, 0]
+    assert observer.left_out == [1]
 
 
 def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):
