@@ -34,8 +34,6 @@ def listed(names: Iterable[str]) -> str:
 
 
 class Conflict(PlacementException):
-    """A write failed after retries because of conflicts with concurrent updates."""
-
     template = (
         "Inventory and/or allocations changed while attempting to allocate: "
         "Another thread concurrently updated the data. Please retry your update"
@@ -50,8 +48,6 @@ class DatabaseUnavailable(PlacementException):
 
 
 class NumbersUsedUp(DatabaseUnavailable):
-    """The next id, generation or usage counter is larger than its column can store."""
-
     tables: tuple[str, ...] = ()
     template = (
         "The database cannot write to {tables}: the next id, generation or usage counter is "
@@ -84,8 +80,6 @@ class PolicyCheckFailed(PlacementException):
 
 
 class SearchDeadlineExceeded(PlacementException):
-    """A search for allocation candidates exceeded its time limit."""
-
     seconds: float
     template = (
         "The search for allocation candidates was ended after {seconds:g} seconds. "

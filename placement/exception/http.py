@@ -15,36 +15,26 @@ class MethodNotAllowed(PlacementException):
 
 
 class RequestBodyTooLarge(PlacementException):
-    """The body exceeds [api]max_request_body_size."""
-
     limit_bytes: int
     template = "The request body exceeds {limit_bytes} bytes. Send several smaller requests."
 
 
 class RequestUriTooLong(PlacementException):
-    """The request line exceeds its limit."""
-
     limit_bytes: int
     template = "The request line exceeds {limit_bytes} bytes. Send fewer query parameters."
 
 
 class RequestHeadTooLarge(PlacementException):
-    """The request line and the headers exceed their limit."""
-
     limit_bytes: int
     template = "The request line and headers exceed {limit_bytes} bytes."
 
 
 class InvalidVersion(PlacementException):
-    """The requested version is malformed."""
-
     version: str
     template = "Invalid microversion: invalid version string: {version}"
 
 
 class UnacceptableVersion(PlacementException):
-    """The requested version is not supported."""
-
     version: str
     min_version: str
     max_version: str
@@ -52,14 +42,10 @@ class UnacceptableVersion(PlacementException):
 
 
 class NotAcceptable(PlacementException):
-    """The client does not accept JSON responses."""
-
     template = "Only application/json is provided"
 
 
 class UnsupportedMediaType(PlacementException):
-    """The content type of the request body is not JSON."""
-
     media_type: str | None
     template = "The media type {media_type} is not supported, use application/json"
 
@@ -121,8 +107,6 @@ class MalformedJson(BadRequest):
 
 
 class RequestNotRecorded(PlacementException):
-    """No recorded request has this id."""
-
     request_id: str
     template = (
         "No request is recorded with the id {request_id}. Recorded are requests that "

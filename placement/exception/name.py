@@ -27,36 +27,26 @@ class UnknownResourceClass(UnknownClassOrTrait):
 
 
 class ResourceClassExists(PlacementException):
-    """The resource class to create already exists."""
-
     name: str
     template = "Conflicting resource class already exists: {name}"
 
 
 class ResourceClassNameTaken(PlacementException):
-    """Another resource class already has the new name."""
-
     name: str
     template = "Resource class already exists: {name}"
 
 
 class StandardClassNotRenamable(PlacementException):
-    """Standard resource classes cannot be renamed."""
-
     name: str
     template = "Cannot update standard resource class {name}"
 
 
 class StandardClassNotDeletable(PlacementException):
-    """Standard resource classes cannot be deleted."""
-
     name: str
     template = "Error in delete resource class: Cannot delete standard resource class {name}"
 
 
 class ResourceClassInUse(PlacementException):
-    """A resource class with inventories cannot be deleted."""
-
     name: str
     template = "Error in delete resource class: Class is in use in inventory: {name}"
 
@@ -84,14 +74,10 @@ class UnknownTrait(UnknownClassOrTrait):
 
 
 class StandardTraitNotDeletable(PlacementException):
-    """Standard traits cannot be deleted."""
-
     name: str
     template = "Cannot delete standard trait {name}."
 
 
 class TraitInUse(PlacementException):
-    """A trait that is set on a provider cannot be deleted."""
-
     name: str
     template = "The trait {name} is in use by a resource provider."

@@ -84,22 +84,16 @@ class CannotSaveProvider(PlacementException):
 
 
 class ProviderHasChildren(PlacementException):
-    """A provider with children cannot be deleted."""
-
     uuid: str
     template = "Unable to delete parent resource provider {uuid}: It has child resource providers."
 
 
 class ProviderInUse(PlacementException):
-    """A provider with allocations cannot be deleted."""
-
     uuid: str
     template = "Unable to delete resource provider {uuid}: Resource provider has allocations."
 
 
 class StaleProviderGeneration(PlacementException):
-    """The caller's generation of a provider is not the current one."""
-
     uuid: str
     actual: int
     given: int
@@ -153,8 +147,6 @@ class InventoryNotFoundForDelete(PlacementException):
 
 
 class NoInventoryRecord(PlacementException):
-    """The provider has no inventory of a class to update."""
-
     uuid: str
     resource_class: str
     template = (
@@ -163,8 +155,6 @@ class NoInventoryRecord(PlacementException):
 
 
 class InventoryExists(PlacementException):
-    """The provider already has an inventory of this class."""
-
     uuid: str
     resource_class: str
     template = (
@@ -206,15 +196,11 @@ class StaleConsumerGeneration(PlacementException):
 
 
 class NoAllocations(PlacementException):
-    """The consumer has no allocations that could be deleted."""
-
     consumer_uuid: str
     template = "No allocations for consumer '{consumer_uuid}'"
 
 
 class ProviderToAllocateNotFound(PlacementException):
-    """A claim names a provider that does not exist."""
-
     uuid: str
     template = "Allocation for resource provider '{uuid}' that does not exist."
 
@@ -224,8 +210,6 @@ class NotAllocatable(PlacementException):
 
 
 class NoSuchInventory(NotAllocatable):
-    """The provider has no inventory of the requested classes."""
-
     resource_classes: tuple[str, ...]
     uuid: str
     consumer_uuid: str | None = None
@@ -236,8 +220,6 @@ class NoSuchInventory(NotAllocatable):
 
 
 class InventoryConstraintsViolated(NotAllocatable):
-    """The amount violates min_unit, max_unit or step_size of the inventory."""
-
     resource_class: str
     uuid: str
     amount: int
@@ -254,8 +236,6 @@ class InventoryConstraintsViolated(NotAllocatable):
 
 
 class CapacityExceeded(NotAllocatable):
-    """The requested amount exceeds the free capacity."""
-
     resource_class: str
     uuid: str
     amount: int
@@ -272,7 +252,5 @@ class CapacityExceeded(NotAllocatable):
 
 
 class ReshapedProviderNotFound(PlacementException):
-    """A provider in a reshaper request does not exist."""
-
     uuid: str
     template = "Resource provider {uuid} does not exist, so its inventory cannot be reshaped."

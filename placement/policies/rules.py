@@ -3,6 +3,8 @@
 The rule of an operation is a constant that handlers check.
 """
 
+from typing import NamedTuple
+
 from oslo_policy import policy
 
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
@@ -19,27 +21,24 @@ _DEPRECATED_ADMIN = policy.DeprecatedRule(
     ),
     deprecated_since="Wallaby",
 )
-
+_PROJECT = ["project"]  # scope types
 
 RULES = (
     policy.RuleDefault(
-        "admin_api",
-        "role:admin",
-        "The administrator of the cloud.",
-        scope_types=["project"],
+        "admin_api", "role:admin", "The administrator of the cloud.", scope_types=_PROJECT
     ),
     policy.RuleDefault(
         "service_api",
         "role:service",
         "Another service, such as the compute service.",
-        scope_types=["project"],
+        scope_types=_PROJECT,
         deprecated_rule=_DEPRECATED_ADMIN,
     ),
     policy.RuleDefault(
         "admin_or_service_api",
         "role:admin or role:service",
         "The administrator of the cloud, or another service.",
-        scope_types=["project"],
+        scope_types=_PROJECT,
         deprecated_rule=_DEPRECATED_ADMIN,
     ),
     policy.RuleDefault(
@@ -52,206 +51,167 @@ RULES = (
         "admin_or_project_reader_or_service_api",
         "role:admin or rule:project_reader_api or role:service",
         "The administrator, a reader of the requested project, or another service.",
-        scope_types=["project"],
+        scope_types=_PROJECT,
         deprecated_rule=_DEPRECATED_ADMIN,
     ),
 )
 
 
-def operation(
-    name: str, description: str, *operations: str, check: str = ADMIN_OR_SERVICE
-) -> policy.DocumentedRuleDefault:
-    """Return the rule ``placement:name``; each of ``operations`` is a method and a path."""
-    pairs = [operation.split() for operation in operations]
-    return policy.DocumentedRuleDefault(
-        name=f"placement:{name}",
-        check_str=check,
-        description=description,
-        operations=[{"method": method, "path": path} for method, path in pairs],
-        scope_types=["project"],
-    )
+class Resource(NamedTuple):
+    """A resource of the API: the beginning of the names of its rules, and its path."""
+
+    name: str
+    path: str
+
+    def rule(
+        self, action: str, text: str, *operations: str, check: str = ADMIN_OR_SERVICE
+    ) -> policy.DocumentedRuleDefault:
+        """Return the rule of an action; an operation is a method, and the rest of the path."""
+        pairs = [operation.partition(" ") for operation in operations]
+        return policy.DocumentedRuleDefault(
+            name=f"placement:{self.name}{action}",
+            check_str=check,
+            description=text,
+            operations=[{"method": method, "path": self.path + rest} for method, _, rest in pairs],
+            scope_types=_PROJECT,
+        )
 
 
-LIST_PROVIDERS = operation(
-    "resource_providers:list", "List resource providers.", "GET /resource_providers"
+_PROVIDERS = Resource("resource_providers:", "/resource_providers")
+LIST_PROVIDERS = _PROVIDERS.rule("list", "List resource providers.", "GET")
+CREATE_PROVIDER = _PROVIDERS.rule("create", "Create a resource provider.", "POST")
+SHOW_PROVIDER = _PROVIDERS.rule("show", "Show a resource provider.", "GET /{uuid}")
+UPDATE_PROVIDER = _PROVIDERS.rule(
+    "update", "Rename a resource provider, or move it to another parent.", "PUT /{uuid}"
 )
-CREATE_PROVIDER = operation(
-    "resource_providers:create", "Create a resource provider.", "POST /resource_providers"
+DELETE_PROVIDER = _PROVIDERS.rule("delete", "Delete a resource provider.", "DELETE /{uuid}")
+
+_CLASSES = Resource("resource_classes:", "/resource_classes")
+LIST_CLASSES = _CLASSES.rule("list", "List resource classes.", "GET")
+CREATE_CLASS = _CLASSES.rule("create", "Create a resource class.", "POST")
+SHOW_CLASS = _CLASSES.rule("show", "Show a resource class.", "GET /{name}")
+UPDATE_CLASS = _CLASSES.rule(
+    "update", "Rename a resource class, or make sure that it exists.", "PUT /{name}"
 )
-SHOW_PROVIDER = operation(
-    "resource_providers:show", "Show a resource provider.", "GET /resource_providers/{uuid}"
+DELETE_CLASS = _CLASSES.rule("delete", "Delete a resource class.", "DELETE /{name}")
+
+_INVENTORIES = Resource(
+    "resource_providers:inventories:", "/resource_providers/{uuid}/inventories"
 )
-UPDATE_PROVIDER = operation(
-    "resource_providers:update",
-    "Rename a resource provider, or move it to another parent.",
-    "PUT /resource_providers/{uuid}",
+LIST_INVENTORIES = _INVENTORIES.rule("list", "List the inventories of a resource provider.", "GET")
+CREATE_INVENTORY = _INVENTORIES.rule("create", "Add an inventory to a resource provider.", "POST")
+SHOW_INVENTORY = _INVENTORIES.rule(
+    "show", "Show one inventory of a resource provider.", "GET /{resource_class}"
 )
-DELETE_PROVIDER = operation(
-    "resource_providers:delete", "Delete a resource provider.", "DELETE /resource_providers/{uuid}"
-)
-LIST_CLASSES = operation(
-    "resource_classes:list", "List resource classes.", "GET /resource_classes"
-)
-CREATE_CLASS = operation(
-    "resource_classes:create", "Create a resource class.", "POST /resource_classes"
-)
-SHOW_CLASS = operation(
-    "resource_classes:show", "Show a resource class.", "GET /resource_classes/{name}"
-)
-UPDATE_CLASS = operation(
-    "resource_classes:update",
-    "Rename a resource class, or make sure that it exists.",
-    "PUT /resource_classes/{name}",
-)
-DELETE_CLASS = operation(
-    "resource_classes:delete", "Delete a resource class.", "DELETE /resource_classes/{name}"
-)
-LIST_INVENTORIES = operation(
-    "resource_providers:inventories:list",
-    "List the inventories of a resource provider.",
-    "GET /resource_providers/{uuid}/inventories",
-)
-CREATE_INVENTORY = operation(
-    "resource_providers:inventories:create",
-    "Add an inventory to a resource provider.",
-    "POST /resource_providers/{uuid}/inventories",
-)
-SHOW_INVENTORY = operation(
-    "resource_providers:inventories:show",
-    "Show one inventory of a resource provider.",
-    "GET /resource_providers/{uuid}/inventories/{resource_class}",
-)
-UPDATE_INVENTORY = operation(
-    "resource_providers:inventories:update",
+UPDATE_INVENTORY = _INVENTORIES.rule(
+    "update",
     "Change one inventory of a resource provider, or replace all of them.",
-    "PUT /resource_providers/{uuid}/inventories",
-    "PUT /resource_providers/{uuid}/inventories/{resource_class}",
+    "PUT",
+    "PUT /{resource_class}",
 )
-DELETE_INVENTORY = operation(
-    "resource_providers:inventories:delete",
+DELETE_INVENTORY = _INVENTORIES.rule(
+    "delete",
     "Delete one inventory of a resource provider, or all of them.",
-    "DELETE /resource_providers/{uuid}/inventories",
-    "DELETE /resource_providers/{uuid}/inventories/{resource_class}",
+    "DELETE",
+    "DELETE /{resource_class}",
 )
-LIST_AGGREGATES = operation(
-    "resource_providers:aggregates:list",
-    "List the aggregates of a resource provider.",
-    "GET /resource_providers/{uuid}/aggregates",
+
+_AGGREGATES = Resource("resource_providers:aggregates:", "/resource_providers/{uuid}/aggregates")
+LIST_AGGREGATES = _AGGREGATES.rule("list", "List the aggregates of a resource provider.", "GET")
+UPDATE_AGGREGATES = _AGGREGATES.rule(
+    "update", "Replace the aggregates of a resource provider.", "PUT"
 )
-UPDATE_AGGREGATES = operation(
-    "resource_providers:aggregates:update",
-    "Replace the aggregates of a resource provider.",
-    "PUT /resource_providers/{uuid}/aggregates",
+SHOW_USAGES_OF_PROVIDER = _PROVIDERS.rule(
+    "usages", "Show what is used on a resource provider.", "GET /{uuid}/usages"
 )
-SHOW_USAGES_OF_PROVIDER = operation(
-    "resource_providers:usages",
-    "Show what is used on a resource provider.",
-    "GET /resource_providers/{uuid}/usages",
-)
-SHOW_USAGES_OF_PROJECT = operation(
+
+_API = Resource("", "")
+SHOW_USAGES_OF_PROJECT = _API.rule(
     "usages",
     "Show what a project uses; also allowed to readers of that project.",
     "GET /usages",
     check=ADMIN_OR_PROJECT_READER_OR_SERVICE,
 )
-LIST_TRAITS = operation("traits:list", "List traits.", "GET /traits")
-SHOW_TRAIT = operation("traits:show", "Show whether a trait exists.", "GET /traits/{name}")
-UPDATE_TRAIT = operation(
-    "traits:update", "Make sure that a custom trait exists.", "PUT /traits/{name}"
+
+_TRAITS = Resource("traits:", "/traits")
+LIST_TRAITS = _TRAITS.rule("list", "List traits.", "GET")
+SHOW_TRAIT = _TRAITS.rule("show", "Show whether a trait exists.", "GET /{name}")
+UPDATE_TRAIT = _TRAITS.rule("update", "Make sure that a custom trait exists.", "PUT /{name}")
+DELETE_TRAIT = _TRAITS.rule("delete", "Delete a custom trait.", "DELETE /{name}")
+
+_TRAITS_OF_PROVIDER = Resource("resource_providers:traits:", "/resource_providers/{uuid}/traits")
+LIST_TRAITS_OF_PROVIDER = _TRAITS_OF_PROVIDER.rule(
+    "list", "List the traits of a resource provider.", "GET"
 )
-DELETE_TRAIT = operation("traits:delete", "Delete a custom trait.", "DELETE /traits/{name}")
-LIST_TRAITS_OF_PROVIDER = operation(
-    "resource_providers:traits:list",
-    "List the traits of a resource provider.",
-    "GET /resource_providers/{uuid}/traits",
+UPDATE_TRAITS_OF_PROVIDER = _TRAITS_OF_PROVIDER.rule(
+    "update", "Replace the traits of a resource provider.", "PUT"
 )
-UPDATE_TRAITS_OF_PROVIDER = operation(
-    "resource_providers:traits:update",
-    "Replace the traits of a resource provider.",
-    "PUT /resource_providers/{uuid}/traits",
+DELETE_TRAITS_OF_PROVIDER = _TRAITS_OF_PROVIDER.rule(
+    "delete", "Take all traits from a resource provider.", "DELETE"
 )
-DELETE_TRAITS_OF_PROVIDER = operation(
-    "resource_providers:traits:delete",
-    "Take all traits from a resource provider.",
-    "DELETE /resource_providers/{uuid}/traits",
+
+_ALLOCATIONS = Resource("allocations:", "/allocations")
+MANAGE_ALLOCATIONS = _ALLOCATIONS.rule(
+    "manage", "Replace the allocations of several consumers.", "POST"
 )
-MANAGE_ALLOCATIONS = operation(
-    "allocations:manage", "Replace the allocations of several consumers.", "POST /allocations"
+LIST_ALLOCATIONS = _ALLOCATIONS.rule(
+    "list", "List the allocations of a consumer.", "GET /{consumer_uuid}"
 )
-LIST_ALLOCATIONS = operation(
-    "allocations:list", "List the allocations of a consumer.", "GET /allocations/{consumer_uuid}"
+UPDATE_ALLOCATIONS = _ALLOCATIONS.rule(
+    "update", "Replace the allocations of a consumer.", "PUT /{consumer_uuid}"
 )
-UPDATE_ALLOCATIONS = operation(
-    "allocations:update",
-    "Replace the allocations of a consumer.",
-    "PUT /allocations/{consumer_uuid}",
+DELETE_ALLOCATIONS = _ALLOCATIONS.rule(
+    "delete", "Delete the allocations of a consumer.", "DELETE /{consumer_uuid}"
 )
-DELETE_ALLOCATIONS = operation(
-    "allocations:delete",
-    "Delete the allocations of a consumer.",
-    "DELETE /allocations/{consumer_uuid}",
+LIST_ALLOCATIONS_OF_PROVIDER = _PROVIDERS.rule(
+    "allocations:list", "List the allocations on a resource provider.", "GET /{uuid}/allocations"
 )
-LIST_ALLOCATIONS_OF_PROVIDER = operation(
-    "resource_providers:allocations:list",
-    "List the allocations on a resource provider.",
-    "GET /resource_providers/{uuid}/allocations",
-)
-LIST_CANDIDATES = operation(
+LIST_CANDIDATES = _API.rule(
     "allocation_candidates:list", "List allocation candidates.", "GET /allocation_candidates"
 )
-RESHAPE = operation(
+RESHAPE = _API.rule(
     "reshaper:reshape",
     "Move inventories and allocations between the providers of a tree.",
     "POST /reshaper",
     check=SERVICE,
 )
 
-
 # --- the operator surface
 
-SHOW = operation("insight:show", "Show what the operator surface offers.", "GET /insight")
-EXPLAIN = operation(
-    "insight:explanation",
+_INSIGHT = Resource("insight:", "/insight")
+SHOW = _INSIGHT.rule("show", "Show what the operator surface offers.", "GET")
+EXPLAIN = _INSIGHT.rule(
+    "explanation",
     "Explain where a request for candidates fits, and why it does not elsewhere.",
-    "GET /insight/explanation",
+    "GET /explanation",
 )
-PROVIDERS = operation(
-    "insight:providers",
+PROVIDERS = _INSIGHT.rule(
+    "providers",
     "List providers with everything they have, or those that changed.",
-    "GET /insight/providers",
+    "GET /providers",
 )
-LIST_REQUESTS = operation(
-    "insight:requests:list",
+LIST_REQUESTS = _INSIGHT.rule(
+    "requests:list",
     "List or count requests that found no candidates, and claims that were refused.",
-    "GET /insight/requests",
-    "GET /insight/requests/summary",
+    "GET /requests",
+    "GET /requests/summary",
 )
-SHOW_REQUEST = operation(
-    "insight:requests:show",
-    "Show what is recorded with a request id.",
-    "GET /insight/requests/{request_id}",
+SHOW_REQUEST = _INSIGHT.rule(
+    "requests:show", "Show what is recorded with a request id.", "GET /requests/{request_id}"
 )
-CAPACITY = operation(
-    "insight:capacity", "Show how often a shape can still be claimed.", "GET /insight/capacity"
+CAPACITY = _INSIGHT.rule(
+    "capacity", "Show how often a shape can still be claimed.", "GET /capacity"
 )
-CONSUMERS = operation(
-    "insight:consumers", "List consumers with their allocations.", "GET /insight/consumers"
+CONSUMERS = _INSIGHT.rule("consumers", "List consumers with their allocations.", "GET /consumers")
+FINDINGS = _INSIGHT.rule("findings", "List what an audit of the database finds.", "GET /findings")
+IDENTITY = _INSIGHT.rule(
+    "identity", "List the providers that a host name or UUID could mean.", "GET /identity"
 )
-FINDINGS = operation(
-    "insight:findings", "List what an audit of the database finds.", "GET /insight/findings"
+CLIENTS = _INSIGHT.rule(
+    "clients", "List which microversions the clients of an API host send.", "GET /clients"
 )
-IDENTITY = operation(
-    "insight:identity",
-    "List the providers that a host name or UUID could mean.",
-    "GET /insight/identity",
-)
-CLIENTS = operation(
-    "insight:clients",
-    "List which microversions the clients of an API host send.",
-    "GET /insight/clients",
-)
-PERMISSIONS = operation(
-    "insight:permissions",
+PERMISSIONS = _INSIGHT.rule(
+    "permissions",
     "List which calls of other services the policy allows a set of roles.",
-    "GET /insight/permissions",
+    "GET /permissions",
 )
