@@ -5,7 +5,8 @@ scenarios. Later releases may add members to the objects of a response.
 """
 
 from openapi.response_schemas import COUNT, TEXT_OR_NONE, by_key, list_of
-from placement.insight.audit.model import CODES, ERROR, NOTICE, WARNING
+from placement.insight.audit.finding import ERROR, NOTICE, WARNING
+from placement.insight.audit.kinds import KINDS
 from placement.insight.documents import VERSION
 from placement.insight.identity.model import MATCHES
 from placement.insight.permissions.model import SERVICES
@@ -167,7 +168,7 @@ CONSUMERS = always(
 
 # --- findings ---------------------------------------------------------------------------
 
-_CODE: Schema = {"type": "string", "enum": list(CODES)}
+_CODE: Schema = {"type": "string", "enum": list(KINDS)}
 _FINDING = _opened(
     code=_CODE,
     severity={"type": "string", "enum": [ERROR, WARNING, NOTICE]},

@@ -1,8 +1,7 @@
 """``openstack placement audit``."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -13,19 +12,14 @@ from placement.cli import client
 from placement.cli.client import Shown, Table, WrittenOutput, cells, get
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
+from placement.insight.audit.finding import NOTICE, Finding
+from placement.insight.audit.kinds import Audit
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
-from placement.insight.audit.model import (
-    COMPUTE_NODE,
-    FOUND,
-    NOTICE,
-    AuditedProviders,
-    Finding,
-    Skipped,
-)
-from placement.insight.audit.text import by_provider, rows_text, skipped_counts, summary
+from placement.insight.audit.model import COMPUTE_NODE, FOUND, AuditedProviders, Skipped
+from placement.insight.audit.text import Group, by_provider, cause_of, rows_text, summary
 from placement.insight.consumers.model import from_document
 from placement.insight.feed import change_token
-from placement.insight.names import Names, names_in
+from placement.insight.names import Names
 
 Document = dict[str, Any]
 
@@ -58,51 +52,39 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
-        document = self._database(parsed_args)
+        stored = self._stored(parsed_args)
         live = self._live(parsed_args) if parsed_args.live else NO_LIST
-        self._commands = audit_command.commands(parsed_args, "openstack placement audit")
         codes = parsed_args.code
-        listed = [*document["findings"], *self._documents(live.findings)]
-        findings = [finding for finding in listed if not codes or finding["code"] in codes]
-        self._found = any(finding["severity"] != NOTICE for finding in findings)
-        skipped = [*(Skipped(**row) for row in document["skipped"]), *live.skipped]
-        counted = [row for row in skipped if not codes or row.code in codes]
+        commands = audit_command.commands(parsed_args, "openstack placement audit")
+        names = self._names_of_providers() if live.findings else {}
+        listed = [*stored.findings, *(each.listed(names, commands) for each in live.findings)]
+        findings = [each for each in listed if not codes or each.code in codes]
+        self._found = any(finding.severity != NOTICE for finding in findings)
+        skipped = [
+            row for row in (*stored.skipped, *live.skipped) if not codes or row.code in codes
+        ]
         if parsed_args.plan:
-            self._found |= self._write_plan(findings, counted, parsed_args)
-        names: Names = {}
-        for line in summary(findings, document["truncated"], skipped_counts(counted)):
+            self._found |= self._write_plan(findings, skipped, parsed_args)
+        groups = by_provider(findings)
+        for line in summary(groups, stored.truncated, skipped):
             self.app.stderr.write(f"{line}\n")
         if parsed_args.formatter == "table":
-            findings = list(by_provider(findings))
             names = self._names(findings)
-        return _COLUMNS, [
-            cells(
-                (
-                    finding["code"],
-                    finding["severity"],
-                    _rows(finding),
-                    finding["cause"],
-                    finding["repair"],
-                    finding["repair_command"],
-                ),
-                names,
-            )
-            for finding in findings
-        ]
+            return _COLUMNS, [_row(group, names) for group in groups]
+        return _COLUMNS, [_row([finding], {}) for finding in findings]
 
-    def _names(self, findings: Iterable[Document]) -> Names:
+    def _names(self, findings: Iterable[Finding]) -> Names:
         """Return the names of the consumers that are servers, and of their projects."""
         names = CommandNames(self.app)
-        consumers = {finding["rows"].get("consumer") for finding in findings} - {None}
+        consumers = {str(each.rows["consumer"]) for each in findings if "consumer" in each.rows}
         return {**names.servers(consumers), **(names.projects if consumers else {})}
 
-    def _database(self, arguments: argparse.Namespace) -> Document:
+    def _stored(self, arguments: argparse.Namespace) -> Audit:
         """Return the findings that need no list of live consumers."""
         query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
         if arguments.stale_days is not None:
             query.append(("stale_days", arguments.stale_days))
-        document: Document = get(self.app, f"/insight/findings?{urlencode(query)}")
-        return document
+        return Audit.from_json(get(self.app, f"/insight/findings?{urlencode(query)}"))
 
     @cached_property
     def _providers(self) -> Document:
@@ -137,17 +119,11 @@ class AuditPlacement(WrittenOutput, command.Lister):
             lambda: manager.sdk_connection,
         )
 
-    def _documents(self, findings: Sequence[Finding]) -> Iterator[Document]:
-        names = self._names_of_providers() if findings else {}
-        for finding in findings:
-            named = names_in(finding.rows, names)
-            yield replace(finding, names=named, commands=self._commands).as_json()
-
     # --- plans --------------------------------------------------------------------------
 
     def _write_plan(
         self,
-        findings: Iterable[Document],
+        findings: Iterable[Finding],
         skipped: Iterable[Skipped],
         arguments: argparse.Namespace,
     ) -> bool:
@@ -155,9 +131,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
         # Actions have SQL, and each command of `openstack` imports this module.
         from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
 
-        found = map(Finding.from_json, findings)
         database = str(change_token.epoch(self._providers["token"]))
-        planned = write_plan(arguments.plan, database, found, arguments.code)
+        planned = write_plan(arguments.plan, database, findings, arguments.code)
         self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
         if planned.actions:
             self.app.stderr.write(
@@ -166,6 +141,9 @@ class AuditPlacement(WrittenOutput, command.Lister):
         return bool(planned.actions)
 
 
-def _rows(finding: Document) -> Shown:
-    """Return the rows of a finding; in a table they are a line, with names of providers."""
-    return Shown(finding["rows"], lambda _: rows_text(finding))
+def _row(group: Group, names: Names) -> list[Any]:
+    """Return the cells of a finding, or of those of a provider; in a table, rows are a line."""
+    finding = group[0]
+    rows = Shown(finding.as_json()["rows"], lambda _: rows_text(group))
+    said = (cause_of(group), finding.repair, finding.repair_command)
+    return cells((finding.code, finding.severity, rows, *said), names)

@@ -11,13 +11,15 @@ from placement import db_api
 from placement.cmd import repair
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
+from placement.insight.audit.kinds import Audit
 from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
 from placement.insight.audit.model import FOUND, AuditedProviders, AuditSettings
-from placement.insight.audit.report import Audit, audit, findings_document
-from placement.insight.audit.text import findings_text, skipped_counts
+from placement.insight.audit.report import audit
+from placement.insight.audit.text import findings_text
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
+from placement.insight.documents import document
 from placement.insight.repair.plan_file import write_plan
 
 CLEAN: Final = 0
@@ -69,11 +71,10 @@ def run(conf: cfg.ConfigOpts) -> int:
         report = _audit(store, options)
         if options.plan:
             return _write_plan(store, report, options)
-    findings = [finding.as_json() for finding in report.findings]
     print(
-        findings_document(report).decode()
+        document(**report.as_json()).decode()
         if options.json
-        else findings_text(findings, report.truncated, skipped_counts(report.skipped))
+        else findings_text(report.findings, report.truncated, report.skipped)
     )
     return FOUND if report.has_errors else CLEAN
 

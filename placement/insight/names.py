@@ -3,10 +3,10 @@
 ``uuid_of`` is the meaning of a name in an option of a command; ``named`` adds the names to a text.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import chain
 from typing import Final
 
 from placement.core.text import printable
@@ -109,14 +109,23 @@ def named(text: str, names: Names) -> str:
 
 
 def names_in(value: object, names: Names) -> dict[str, str]:
-    """Return the names of the UUIDs in a JSON value.
+    """Return the names of the UUIDs in a value and its members.
 
-    >>> names = {"5e08ea53c4c6448e9334ac4953de3cfa": "az1"}
-    >>> names_in({"parent": None, "aggregates": list(names)}, names | {"other": "az2"})
-    {'5e08ea53c4c6448e9334ac4953de3cfa': 'az1'}
+    >>> names_in({"parent": None, "aggregates": ["u1"]}, {"u1": "az1", "u2": "az2"})
+    {'u1': 'az1'}
     """
-    uuids = _UUID.findall(json.dumps(value))
-    return {uuid: names[uuid] for uuid in uuids if uuid in names}
+    return {uuid: names[uuid] for uuid in _texts(value) if uuid in names}
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            yield from _texts(list(chain.from_iterable(value.items())))
+        case Sequence():
+            for member in value:
+                yield from _texts(member)
 
 
 def legend(text: str, names: Names) -> Iterator[str]:

@@ -5,7 +5,9 @@ import re
 import shlex
 from typing import Any
 
-from placement.insight.audit.model import CODES, GRACE_MINUTES, Commands
+from placement.insight.audit.finding import Commands
+from placement.insight.audit.kinds import KINDS
+from placement.insight.audit.model import GRACE_MINUTES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--code",
         action="append",
         default=[],
-        choices=list(CODES),
+        choices=list(KINDS),
         metavar="<code>",
         help="Report only findings with this code. Can be repeated.",
     )

@@ -1,170 +1,111 @@
-"""Findings about hosts: their place in trees, their inventories, aggregates and hypervisors.
-
-A host is a provider with the trait COMPUTE_NODE, which nova-compute sets.
-"""
+"""Findings about the hypervisors and the aggregates of nova."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from placement.insight.audit.kinds import (
-    AggregatesOfNova,
-    EditedProvider,
-    HostWithoutAggregate,
-    HypervisorWithoutProvider,
-    Named,
-    NestedComputeNode,
-    ProviderWithoutHypervisor,
-    ProviderWithoutInventory,
-)
-from placement.insight.audit.model import (
-    AuditedProvider,
-    AuditedProviders,
-    AuditedState,
+from placement.insight.audit.finding import (
+    IDENTITY,
+    NOTICE,
+    SYNC_AGGREGATES,
+    WARNING,
+    Commands,
     Finding,
-    NovaAggregate,
+    Named,
+    OfProvider,
 )
+from placement.insight.audit.model import AuditedProviders, NovaAggregate
 from placement.insight.names import short_name
 
-
-def ancestors(
-    provider: AuditedProvider, providers: Mapping[int, AuditedProvider]
-) -> Iterator[AuditedProvider]:
-    """Yield the provider, its parent and so on; in a loop of parents, each provider once."""
-    visited = set()
-    current: AuditedProvider | None = provider
-    while current is not None and current.id not in visited:
-        visited.add(current.id)
-        yield current
-        current = providers.get(current.parent_id or 0)
+_SET_AGGREGATES = "openstack --os-placement-api-version 1.1 resource provider aggregate set"
 
 
-def nested_compute_nodes(state: AuditedState) -> Iterator[Finding]:
-    """Yield a finding for each host that is in the tree of another host, the nearest one."""
-    for provider in state.providers.values():
-        chain = ancestors(provider, state.providers)
-        hosts = [ancestor for ancestor in chain if ancestor.id in state.compute_nodes]
-        if len(hosts) > 1 and hosts[0] is provider:
-            host = hosts[1]
-            parent, root = (_uuid(id_, state) for id_ in (provider.parent_id, provider.root_id))
-            kind = NestedComputeNode(named(provider), named(host), parent, root)
-            cause = f"it is below {host.name}: candidates and claims combine both hosts"
-            repair = "make it the root of its own tree, with the providers below it"
-            yield Finding(kind, cause, repair)
+class HypervisorWithoutProvider(Finding):
+    """A hypervisor whose UUID no provider has; ``provider`` has its name."""
+
+    code: str = "hypervisor_without_provider"
+    command = "placement-manage identity {hypervisor.name!q}"
+    repair: str = "see the log of nova-compute on the host; adopt or rename the other provider"
+    hypervisor: Named
+    provider: Named | None
 
 
-def _uuid(id_: int | None, state: AuditedState) -> str | None:
-    provider = state.providers.get(id_ or 0)
-    return provider.uuid if provider else None
+class ProviderWithoutHypervisor(OfProvider):
+    """A host that nova does not have."""
+
+    code: str = "provider_without_hypervisor"
+    severity: str = NOTICE
+    command = IDENTITY
+    cause: str = "the host was removed, or belongs to another region"
+    repair: str = "move its consumers away, and retire it"
 
 
-def providers_without_inventory(state: AuditedState) -> Iterator[Finding]:
-    """Yield a finding for each provider that has no inventory, no usage and no children."""
-    used = {inventory.provider_id for inventory in state.inventories}
-    used |= {provider_id for provider_id, _ in state.usage}
-    used |= {provider.parent_id or 0 for provider in state.providers.values()}
-    for provider in state.providers.values():
-        if provider.id not in used:
-            cause = "nothing has reported it, or it is left over"
-            repair = "check that the service that created it runs; otherwise delete the provider"
-            yield Finding(ProviderWithoutInventory(named(provider)), cause, repair)
-
-
-def hosts_without_aggregate(state: AuditedState) -> Iterator[Finding]:
-    """Yield a finding for each host in no aggregate, if most hosts are in one."""
-    hosts = [
-        provider
-        for provider in state.providers.values()
-        if provider.id in state.compute_nodes and provider.parent_id is None
-    ]
-    missing = [host for host in hosts if host.id not in state.aggregated]
-    if 2 * len(missing) >= len(hosts):
-        return
-    for host in missing:
-        cause = f"{len(hosts) - len(missing)} of {len(hosts)} hosts are in an aggregate"
-        repair = "add it to its host aggregates in nova, which synchronizes them"
-        yield Finding(HostWithoutAggregate(named(host)), cause, repair)
-
-
-def edited_providers(state: AuditedState, served: Mapping[int, str]) -> Iterator[Finding]:
-    """Yield the providers whose ids have other UUIDs in the snapshot at the same clocks.
-
-    ``served`` has the UUIDs in the snapshot by id. Every write of the service advances the clocks,
-    so these rows were changed by SQL. Providers with an inconsistent tree are not in the snapshot,
-    and have another finding.
-    """
-    stored = {
-        id_: provider
-        for id_, provider in state.providers.items()
-        if id_ in served or not _is_inconsistent(provider, state)
-    }
-    for id_ in sorted(stored.keys() | served.keys()):
-        provider, uuid = stored.get(id_), served.get(id_)
-        if provider is None or provider.uuid != uuid:
-            name = named(provider) if provider else Named(uuid, str(uuid))
-            kind = EditedProvider(name, id_, provider and provider.uuid, uuid)
-            cause = "the row was changed by SQL: requests by UUID and by name disagree"
-            repair = "run db sync, so that each process loads the data again"
-            yield Finding(kind, cause, repair)
-
-
-def _is_inconsistent(provider: AuditedProvider, state: AuditedState) -> bool:
-    *_, last = ancestors(provider, state.providers)
-    return provider.root_id != last.id or last.parent_id is not None
-
-
-def hypervisor_findings(
-    hypervisors: Mapping[str, str], providers: AuditedProviders
-) -> Iterator[Finding]:
+def hypervisors(of_nova: Mapping[str, str], providers: AuditedProviders) -> Iterator[Finding]:
     """Yield the hypervisors of nova without a provider, then the hosts without a hypervisor.
 
-    ``hypervisors`` are names by UUID.
+    ``of_nova`` are names by UUID.
     """
     names = providers.names
     uuids = {name: uuid for uuid, name in names.items()}
-    for uuid, name in sorted(hypervisors.items()):
+    for uuid, name in sorted(of_nova.items()):
         if uuid not in names:
-            other = None
+            other = Named(uuids[name], name) if name in uuids else None
             cause = "nova-compute did not create it, or it was deleted"
-            if name in uuids:
-                other = Named(uuids[name], name)
+            if other:
                 cause = "a provider with another UUID has the name"
-            repair = "see the log of nova-compute on the host; adopt or rename the other provider"
-            kind = HypervisorWithoutProvider(Named(uuid, name), other)
-            yield Finding(kind, cause, repair)
-    for uuid in sorted(set(providers.hosts) - hypervisors.keys()):
-        cause = "the host was removed, or belongs to another region"
-        repair = "move its consumers away, and retire it"
-        yield Finding(ProviderWithoutHypervisor(Named(uuid, names[uuid])), cause, repair)
+            hypervisor = Named(uuid, name)
+            yield HypervisorWithoutProvider(hypervisor=hypervisor, provider=other, cause=cause)
+    for uuid in sorted(set(providers.hosts) - of_nova.keys()):
+        yield ProviderWithoutHypervisor(provider=Named(uuid, names[uuid]))
 
 
-def aggregate_findings(
-    aggregates: Mapping[str, NovaAggregate],
+class AggregatesOfNova(OfProvider):
+    """A host in other aggregates in nova; ``aggregates`` are to stay."""
+
+    code: str = "aggregates_of_nova"
+    severity: str = WARNING
+    command = SYNC_AGGREGATES
+    cause: str = "the host is in other aggregates in nova than in Placement"
+    missing: Sequence[Named]
+    extra: Sequence[Named]
+    aggregates: Sequence[str]
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command with which the repair begins: nova does not remove a host."""
+        if self.missing:
+            return super().first_command(commands)
+        kept = [f"--aggregate {uuid}" for uuid in self.aggregates]
+        return " ".join((_SET_AGGREGATES, *kept, str(self.provider.uuid)))
+
+
+def aggregates(
+    of_nova: Mapping[str, NovaAggregate],
     hypervisors: Mapping[str, str],
     providers: AuditedProviders,
-) -> Iterator[Finding]:
+) -> Iterator[AggregatesOfNova]:
     """Yield the hosts whose aggregates of nova are not those in Placement.
 
     The hosts of an aggregate are compute services: one that is no hypervisor, such as the service
     of bare metal nodes, is not compared. Other aggregates of a provider are not of nova.
     """
-    services = {name for aggregate in aggregates.values() for name in aggregate.hosts}
+
+    def named(uuids: Collection[str]) -> list[Named]:
+        return [Named(uuid, of_nova[uuid].name) for uuid in sorted(uuids)]
+
+    services = {name for aggregate in of_nova.values() for name in aggregate.hosts}
     by_service = _by_service(services, hypervisors)
     for uuid in sorted(hypervisors.keys() & providers.names.keys()):
         service = by_service.get(uuid)
-        of_nova = {key for key, aggregate in aggregates.items() if service in aggregate.hosts}
+        wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
         stored = set(providers.aggregates.get(uuid, ()))
-        missing, extra = of_nova - stored, (stored & aggregates.keys()) - of_nova
+        missing, extra = wanted - stored, (stored & of_nova.keys()) - wanted
         if missing or extra:
-            kind = AggregatesOfNova(
-                Named(uuid, providers.names[uuid]),
-                missing=[Named(key, aggregates[key].name) for key in sorted(missing)],
-                extra=[Named(key, aggregates[key].name) for key in sorted(extra)],
+            removal = "remove it from the extra ones"
+            yield AggregatesOfNova(
+                provider=Named(uuid, providers.names[uuid]),
+                missing=named(missing),
+                extra=named(extra),
                 aggregates=sorted(stored - extra),
-            )
-            yield Finding(
-                kind,
-                "the host is in other aggregates in nova than in Placement",
-                "add it to the missing aggregates" if missing else "remove it from the extra ones",
+                repair="add it to the missing aggregates" if missing else removal,
             )
 
 
@@ -185,8 +126,3 @@ def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Ma
         elif len(similar) == 1:
             found[similar[0]] = service
     return found
-
-
-def named(provider: AuditedProvider) -> Named:
-    """Return UUID and name of a provider."""
-    return Named(provider.uuid, provider.name)

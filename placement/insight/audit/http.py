@@ -6,9 +6,13 @@ import webob
 
 from placement.http.request import Request, accepts_json, json_response
 from placement.insight import queries
-from placement.insight.audit.kinds import EditedProvider, UsageCounter
-from placement.insight.audit.model import CODES, GRACE_MINUTES, AuditSettings, Commands
-from placement.insight.audit.report import Audit, audit, findings_document
+from placement.insight.audit.finding import Commands
+from placement.insight.audit.kinds import KINDS, Audit
+from placement.insight.audit.model import GRACE_MINUTES, AuditSettings
+from placement.insight.audit.report import audit
+from placement.insight.audit.trees import EditedProvider
+from placement.insight.audit.usage import UsageCounter
+from placement.insight.documents import document
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import always, closed
@@ -16,7 +20,7 @@ from placement.schemas.base import always, closed
 FINDINGS_QUERY = always(
     closed(
         {
-            "code": {"type": "string", "enum": list(CODES)},
+            "code": {"type": "string", "enum": list(KINDS)},
             "grace_minutes": queries.described("a number of minutes", "^[0-9]{1,6}$"),
             "stale_days": queries.described("a number of days", "^[1-9][0-9]{0,4}$"),
         }
@@ -44,7 +48,7 @@ def list_findings(request: Request) -> webob.Response:
     def run() -> bytes:
         report = audit(services.store, settings, served=services.engine.view())
         _log_edited(report)
-        return findings_document(report)
+        return document(**report.as_json())
 
     return json_response(request, services.shared.result((list_findings, settings), run))
 
@@ -52,9 +56,9 @@ def list_findings(request: Request) -> webob.Response:
 def _log_edited(report: Audit) -> None:
     """Log once that another program wrote to the database, and what to run."""
     names = [
-        kind.provider.name
+        finding.provider.name
         for finding in report.findings
-        if isinstance(kind := finding.kind, EditedProvider | UsageCounter)
+        if isinstance(finding, EditedProvider | UsageCounter)
     ]
     if names:
         LOG.warning(

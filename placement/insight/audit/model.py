@@ -1,26 +1,17 @@
-"""Values of an audit: live consumers, the audited state of the database, and the findings.
+"""Values of an audit: live consumers, and the audited state of the database.
 
 The audit reads one state of the database, with sums instead of all allocations. Live consumers are
 consumers that exist outside of Placement, in a list from nova or from an operator.
 """
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from placement.core.model import Inventory
 from placement.exception import BadRequest
-from placement.insight.audit import kinds
-from placement.insight.audit.kinds import (
-    AggregatesOfNova,
-    Kind,
-    MissingParent,
-    MissingRoot,
-    OfLaterRelease,
-    WrongRoot,
-)
+from placement.insight.audit.finding import Commands, Named
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
@@ -35,75 +26,6 @@ MOST_OF_ONE_CODE: Final = 1000
 
 FOUND: Final = 3
 """The exit status of the commands if there are errors or warnings."""
-
-ERROR = "error"
-WARNING = "warning"
-NOTICE = "notice"
-
-_PLAN = "{audit} --code {code} --plan repair.plan"
-_PLAN_LIVE = "{live_audit} --code {code} --plan repair.plan"
-_HEAL = "nova-manage placement heal_allocations --instance {consumer}"
-_AGGREGATES = "openstack --os-placement-api-version 1.1 resource provider aggregate set"
-_CONSUMERS = "openstack resource consumer list --provider {uuid}"
-_CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type}"
-_IDENTITY = "placement-manage identity {name}"
-
-
-class Commands(NamedTuple):
-    """The audit commands that write a plan, with the options in use: see ``command.commands``."""
-
-    audit: str = "placement-manage audit"
-    live_audit: str = "placement-manage audit --live nova"
-
-
-_COMMANDS: Final = Commands()
-
-
-class Code(NamedTuple):
-    """The severity of a finding, and the command with which its repair begins.
-
-    The command writes a plan, or shows what to decide on. ``uuid`` and ``name`` in it are of the
-    hypervisor or the first provider of the finding, ``type`` is its consumer type, ``consumer``
-    its consumer.
-    """
-
-    severity: str
-    command: str
-
-
-CODES: Mapping[str, Code] = {
-    "missing_root": Code(ERROR, _PLAN),
-    "missing_parent": Code(ERROR, _PLAN),
-    "wrong_root": Code(ERROR, _PLAN),
-    "nested_compute_node": Code(ERROR, _PLAN),
-    "missing_provider": Code(ERROR, _PLAN),
-    "missing_inventory": Code(ERROR, _CONSUMERS),
-    "missing_consumer": Code(ERROR, _PLAN),
-    "empty_consumer": Code(ERROR, _PLAN),
-    "orphaned_consumer": Code(ERROR, _PLAN_LIVE),
-    "doubled_consumer": Code(ERROR, _PLAN_LIVE),
-    "server_without_allocations": Code(ERROR, _HEAL),
-    "allocations_on_other_host": Code(ERROR, f"{_HEAL} --force"),
-    "hypervisor_without_provider": Code(ERROR, _IDENTITY),
-    "provider_without_hypervisor": Code(NOTICE, _IDENTITY),
-    "aggregates_of_nova": Code(WARNING, "nova-manage placement sync_aggregates"),
-    "usage_counter": Code(ERROR, _PLAN),
-    "edited_by_sql": Code(ERROR, "placement-manage db sync"),
-    "over_capacity": Code(ERROR, _CONSUMERS),
-    "reserved_in_use": Code(NOTICE, _CONSUMERS),
-    "similar_names": Code(NOTICE, _IDENTITY),
-    "provider_without_inventory": Code(
-        NOTICE, "openstack resource provider tree --in-tree {uuid}"
-    ),
-    "host_without_aggregate": Code(NOTICE, "nova-manage placement sync_aggregates"),
-    "unused_class": Code(NOTICE, _PLAN),
-    "unused_trait": Code(NOTICE, _PLAN),
-    "unused_type": Code(NOTICE, _PLAN),
-    "similar_types": Code(NOTICE, _CONSUMERS_OF_TYPE),
-    "untyped_consumers": Code(NOTICE, _CONSUMERS_OF_TYPE),
-    "stale_provider": Code(NOTICE, _IDENTITY),
-}
-"""All codes, in the order in which findings are listed."""
 
 
 class InvalidList(BadRequest):
@@ -159,7 +81,7 @@ class AuditSettings:
     stale_days: int | None = None
     codes: Collection[str] = ()
     at_most: int = MOST_OF_ONE_CODE
-    commands: Commands = _COMMANDS
+    commands: Commands = Commands()  # noqa: RUF009 - it cannot change
 
     def covers(self, code: str) -> bool:
         """Return whether findings of the code are listed."""
@@ -175,6 +97,11 @@ class AuditedProvider(NamedTuple):
     root_id: int | None
     parent_id: int | None
     updated_at: datetime | None
+
+    @property
+    def named(self) -> Named:
+        """The UUID and the name."""
+        return Named(self.uuid, self.name)
 
 
 class AuditedProviders(NamedTuple):
@@ -249,6 +176,14 @@ class AuditedState:
     aggregated: Mapping[int, Collection[str]]
     consumer_types: Mapping[str | None, int]
 
+    def provider(self, id_: int | None) -> AuditedProvider | None:
+        """Return the provider with an id, None if it does not exist."""
+        return self.providers.get(id_ or 0)
+
+    def class_name(self, id_: int) -> str:
+        """Return the name of a resource class; one that does not exist is named by its id."""
+        return self.class_names.get(id_, f"id {id_}")
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -258,90 +193,7 @@ class Skipped:
     count: int
     reason: str
 
-    def text(self) -> str:
-        """Return the sentence that follows the number."""
-        return f"not compared for {self.code}: {self.reason}"
-
 
 def young(grace_minutes: int) -> str:
     """Return the reason to skip rows that were written in the grace period."""
     return f"younger than {grace_minutes} minutes (--grace-minutes)"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A defect, or a possible defect, of the database.
-
-    ``kind`` has the rows concerned, by UUIDs and names; ``cause`` is empty if unknown. ``names``
-    has the names of the providers in ``rows``, by UUID. ``ends`` if the state ends without an
-    operator: it is a notice then, and is not repaired. ``commands`` write a plan.
-    """
-
-    kind: Kind
-    cause: str
-    repair: str
-    names: Mapping[str, str] = field(default_factory=dict)
-    ends: bool = False
-    commands: Commands = _COMMANDS
-
-    @property
-    def code(self) -> str:
-        """The stable code of the kind."""
-        return self.kind.code
-
-    @property
-    def rows(self) -> Mapping[str, Any]:
-        """The rows in the document of findings."""
-        return kinds.rows_of(self.kind)
-
-    @property
-    def severity(self) -> str:
-        """The severity; a code of a later release is a notice."""
-        return CODES[self.code].severity if self.code in CODES and not self.ends else NOTICE
-
-    @property
-    def repair_command(self) -> str:
-        """The command with which the repair begins; empty if there is none."""
-        match self.kind:
-            case MissingRoot() | MissingParent() | WrongRoot() as tree if not tree.expected_root:
-                return ""  # a loop of parents
-            case AggregatesOfNova(missing=[]) as host:
-                kept = [f"--aggregate {uuid}" for uuid in host.aggregates]
-                return " ".join((_AGGREGATES, *kept, str(host.provider.uuid)))
-            case OfLaterRelease():
-                return ""
-            case _:
-                return "" if self.ends else self._command()
-
-    def _command(self) -> str:
-        uuid, name = next(iter(self.names.items()), ("", ""))
-        rows = self.rows
-        name = rows.get("hypervisor", {}).get("name", name)
-        return CODES[self.code].command.format(
-            code=self.code,
-            uuid=uuid,
-            name=shlex.quote(str(name)),
-            type=shlex.quote(str(rows.get("type"))),
-            consumer=rows.get("consumer"),
-            **self.commands._asdict(),
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the finding in the document of findings."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "rows": self.rows,
-            "cause": self.cause,
-            "repair": self.repair,
-            "repair_command": self.repair_command,
-            "names": dict(self.names),
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the finding of a document, which a service of a later release may have sent."""
-        kind = kinds.from_rows(document["code"], document["rows"])
-        finding = cls(kind, *(document[name] for name in ("cause", "repair", "names")))
-        is_notice = document.get("severity") == NOTICE
-        return replace(finding, ends=is_notice and finding.severity != NOTICE)

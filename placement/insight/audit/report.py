@@ -1,49 +1,24 @@
-"""The audit of the database: findings, bounded in number, and their JSON document."""
+"""The audit of the database: findings, bounded in number."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
-from placement.core.text import timestamp
 from placement.db import clocks
 from placement.db.store import Store
 from placement.engine.engine import View
-from placement.insight.audit.findings import findings
-from placement.insight.audit.hosts import edited_providers
+from placement.insight.audit.kinds import Audit, findings
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings
 from placement.insight.audit.model import (
-    NOTICE,
     AuditedProviders,
     AuditedState,
     AuditSettings,
-    Finding,
     Skipped,
     young,
 )
 from placement.insight.audit.sql import read_state
-from placement.insight.documents import document
-from placement.insight.names import names_in
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The findings in the order of their codes; codes in ``truncated`` have further findings.
-
-    ``at`` is the time of the audit (naive UTC). ``skipped`` are the numbers of rows that are no
-    findings yet, or that the list of live consumers does not cover.
-    """
-
-    at: datetime
-    findings: Sequence[Finding]
-    truncated: Sequence[str]
-    skipped: Sequence[Skipped] = ()
-
-    @property
-    def has_errors(self) -> bool:
-        """Whether a finding is an error or a warning."""
-        return any(finding.severity != NOTICE for finding in self.findings)
+from placement.insight.audit.trees import edited_providers
 
 
 def audit(
@@ -76,8 +51,7 @@ def audit(
             continue
         counts[finding.code] += 1
         if counts[finding.code] <= settings.at_most:
-            names = names_in(finding.rows, providers.names)
-            reported.append(replace(finding, names=names, commands=settings.commands))
+            reported.append(finding.listed(providers.names, settings.commands))
     truncated = [code for code, count in counts.items() if count > settings.at_most]
     reason = young(settings.grace_minutes)
     skipped = [
@@ -107,14 +81,4 @@ def _providers(state: AuditedState) -> AuditedProviders:
         aggregates={
             uuids[id_]: aggregates for id_, aggregates in state.aggregated.items() if id_ in uuids
         },
-    )
-
-
-def findings_document(report: Audit) -> bytes:
-    """Return the body of findings."""
-    return document(
-        at=timestamp(report.at),
-        findings=[finding.as_json() for finding in report.findings],
-        truncated=list(report.truncated),
-        skipped=[asdict(skipped) for skipped in report.skipped],
     )

@@ -1,148 +1,134 @@
-"""Findings as text for a terminal: names beside UUIDs, and aligned counts.
-
-The texts are written from the documents of the findings, because a client has only these.
-"""
+"""Findings as text for a terminal: names beside UUIDs, and aligned counts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from placement.core.text import printable
+from placement.insight.audit.finding import Finding, Named, OfInventory
 from placement.insight.audit.model import Skipped
-
-Document = Mapping[str, Any]
+from placement.insight.names import Names
 
 Count = tuple[int, str]
 """A number, and the words after it."""
 
+Group = Sequence[Finding]
+"""A finding, or all findings of a code about the classes of one provider."""
+
 NOTHING_FOUND: Final = "Nothing found"
 
 
-def skipped_counts(skipped: Iterable[Skipped]) -> list[Count]:
-    """Return the numbers of rows that were not compared, with the reasons."""
-    return [(row.count, row.text()) for row in skipped]
-
-
 def findings_text(
-    findings: Sequence[Document], truncated: Iterable[str], skipped: Iterable[Count] = ()
+    findings: Iterable[Finding], truncated: Iterable[str], skipped: Iterable[Skipped]
 ) -> str:
     """Return the numbers of findings, what was not compared, then the findings."""
-    lines = summary(findings, truncated, skipped)
-    for _, group in groupby(by_provider(findings), _repair):
-        similar = list(group)
-        lines += ["", *(line for finding in similar for line in _lines(finding))]
-        lines.append(printable(f"  repair: {similar[0]['repair']}"))
-        if similar[0]["repair_command"]:
-            lines.append(printable(f"  command: {similar[0]['repair_command']}"))
+    groups = by_provider(findings)
+    lines = summary(groups, truncated, skipped)
+    for _, similar in groupby(groups, _repair):
+        lines.append("")
+        for group in similar:
+            lines += _lines(group)
+        lines.append(printable(f"  repair: {group[0].repair}"))
+        if group[0].repair_command:
+            lines.append(printable(f"  command: {group[0].repair_command}"))
     return "\n".join(lines)
 
 
-def _repair(finding: Document) -> Sequence[str]:
-    return finding["code"], finding["repair"], finding["repair_command"]
+def _repair(group: Group) -> tuple[str, str, str]:
+    return group[0].code, group[0].repair, group[0].repair_command
 
 
 def summary(
-    findings: Sequence[Document], truncated: Iterable[str] = (), skipped: Iterable[Count] = ()
+    groups: Iterable[Group], truncated: Iterable[str], skipped: Iterable[Skipped]
 ) -> list[str]:
     """Return the numbers of findings by code and provider, and what was not compared."""
-    not_compared = list(skipped)
-    if not findings:
-        return aligned([(0, "findings"), *not_compared]) if not_compared else [NOTHING_FOUND]
-    shown = list(by_provider(findings))
-    numbers = Counter((finding["severity"], finding["code"]) for finding in findings)
-    merged = Counter(finding["code"] for finding in shown)
+    numbers, of_groups = Counter[tuple[str, str]](), Counter[str]()
+    for group in groups:
+        numbers[group[0].severity, group[0].code] += len(group)
+        of_groups[group[0].code] += 1
     counts = [
-        (number, f"{severity} {code}{_on(merged[code], number)}")
+        (number, f"{severity} {code}{_on(of_groups[code], number)}")
         for (severity, code), number in numbers.items()
     ]
+    not_compared = [(row.count, f"not compared for {row.code}: {row.reason}") for row in skipped]
+    if not counts:
+        return aligned([(0, "findings"), *not_compared]) if not_compared else [NOTHING_FOUND]
     further = [f"{code}: there are further findings, which are not listed" for code in truncated]
     return [*aligned([*counts, *not_compared]), *further]
 
 
 def _on(providers: int, findings: int) -> str:
-    if providers == findings:
-        return ""
-    return f" on {providers} provider{'s' * (providers > 1)}"
+    return "" if providers == findings else f" on {providers} provider{'s' * (providers > 1)}"
 
 
-def by_provider(findings: Iterable[Document]) -> Iterator[Document]:
-    """Yield the findings; those of one code on the classes of one provider are one finding.
-
-    It has the fields of each class in ``resource_classes``.
-    """
-    for _, group in groupby(findings, _subject):
-        first, *others = group
-        yield _merged([first, *others]) if others else first
+def by_provider(findings: Iterable[Finding]) -> Sequence[Group]:
+    """Return the findings; those of one code on the classes of one provider are a group."""
+    return [list(group) for _, group in groupby(findings, _subject)]
 
 
-def _subject(finding: Document) -> Sequence[object]:
-    rows = finding["rows"]
-    is_of_class = rows.keys() >= {"provider", "resource_class"}
-    return finding["code"], rows["provider"] if is_of_class else rows
+def _subject(finding: Finding) -> object:
+    return (finding.code, finding.provider) if isinstance(finding, OfInventory) else finding
 
 
-def _merged(findings: Sequence[Document]) -> Document:
-    causes = dict.fromkeys(finding["cause"] for finding in findings if finding["cause"])
-    fields = [dict(finding["rows"]) for finding in findings]
-    classes = {each.pop("resource_class"): each for each in fields}
-    providers = [each.pop("provider") for each in fields]
-    rows = {"provider": providers[0], "resource_classes": classes}
-    return {**findings[0], "rows": rows, "cause": "; ".join(causes)}
+def cause_of(group: Group) -> str:
+    """Return the causes of the findings, each once."""
+    return "; ".join(dict.fromkeys(finding.cause for finding in group if finding.cause))
 
 
 _FOR_REPAIRS = frozenset({"project_id", "user_id", "generation", "written_at", "providers"})
 
 
-def rows_text(finding: Document) -> str:
-    """Return the rows of a finding in a line, without the fields that only a repair needs.
-
-    >>> rows = {"provider": "u1", "resource_classes": {"VCPU": {"used": 4, "capacity": 0}}}
-    >>> rows_text({"rows": rows, "names": {"u1": "cn1"}})
-    'provider: cn1 (u1); VCPU: used 4, capacity 0'
-    """
-    rows, names = dict(finding["rows"]), finding.get("names", {})
-    is_of_consumer = "consumer" in rows
+def rows_text(group: Group) -> str:
+    """Return the rows in a line, without the fields of consumers that only a repair needs."""
+    rows, classes = _rows(group)
+    left_out = _FOR_REPAIRS if "consumer" in rows else ()
     return "; ".join(
-        printable(f"{name}: {value_text(value, names)}")
-        for name, value in (rows | rows.pop("resource_classes", {})).items()
-        if not (is_of_consumer and name in _FOR_REPAIRS)
+        printable(f"{name}: {value_text(value, group[0].names)}")
+        for name, value in {**rows, **classes}.items()
+        if name not in left_out
     )
 
 
-def _lines(finding: Document) -> Iterator[str]:
-    cause = f" ({finding['cause']})" if finding["cause"] else ""
-    rows = dict(finding["rows"])
-    classes = rows.pop("resource_classes", {})
+def _lines(group: Group) -> Iterator[str]:
+    rows, classes = _rows(group)
+    cause = f" ({cause_of(group)})" if cause_of(group) else ""
     fields = ", ".join(
-        f"{name} {value_text(value, finding['names'])}" for name, value in rows.items()
+        f"{name} {value_text(value, group[0].names)}" for name, value in rows.items()
     )
-    yield printable(f"{finding['severity']} {finding['code']}{cause}: {fields}")
+    yield printable(f"{group[0].severity} {group[0].code}{cause}: {fields}")
     yield from (printable(f"  {name}: {value_text(classes[name], {})}") for name in classes)
 
 
-def value_text(value: object, names: Mapping[str, str]) -> str:
+def _rows(group: Group) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """Return the rows of a finding; or those that a group has in common, and those by class."""
+    rows = [dict(finding.rows) for finding in group]
+    if len(rows) == 1:
+        return rows[0], {}
+    providers = [each.pop("provider") for each in rows]
+    return {"provider": providers[0]}, {str(each.pop("resource_class")): each for each in rows}
+
+
+def value_text(value: object, names: Names) -> str:
     """Return a value of a finding, or of an action, with names beside the UUIDs of providers.
 
-    >>> value_text({"uuid": "u1", "name": "cn1"}, {})
-    'cn1 (u1)'
     >>> value_text({"u1": {"VCPU": 4, "MEMORY_MB": 512}}, {"u1": "cn1"})
     'cn1 (u1): VCPU 4, MEMORY_MB 512'
     """
-    if isinstance(value, Mapping) and value.keys() == {"uuid", "name"}:
-        return f"{value['name']} ({value['uuid']})"
-    if isinstance(value, Mapping) and value.keys() == {"provider"}:
-        return value_text(value["provider"], names)
-    if isinstance(value, Mapping):
-        return _members(value, names)
-    if isinstance(value, str):
-        return f"{names[value]} ({value})" if value in names else value
-    if isinstance(value, Sequence):
-        return ", ".join(value_text(member, names) for member in value) or "none"
-    return "none" if value is None else str(value)
+    match value:
+        case Named(uuid, name):
+            return f"{name} ({uuid})"
+        case str():
+            return f"{names[value]} ({value})" if value in names else value
+        case Mapping():
+            return _members(value, names)
+        case Sequence():
+            return ", ".join(value_text(member, names) for member in value) or "none"
+        case _:
+            return "none" if value is None else str(value)
 
 
-def _members(members: Mapping[str, object], names: Mapping[str, str]) -> str:
+def _members(members: Mapping[str, object], names: Names) -> str:
     is_nested = any(isinstance(member, Mapping) for member in members.values())
     colon, comma = (":", "; ") if is_nested else ("", ", ")
     texts = (

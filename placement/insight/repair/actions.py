@@ -7,13 +7,23 @@ named.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, assert_never, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from placement.core.text import nouns
-from placement.insight.audit import kinds
-from placement.insight.audit.model import CODES, NOTICE, Finding, Skipped
+from placement.insight.audit.finding import NOTICE, PLAN, PLAN_LIVE, Finding
+from placement.insight.audit.kinds import KINDS
+from placement.insight.audit.model import Skipped
+from placement.insight.audit.names import UnusedClass, UnusedTrait, UnusedType
+from placement.insight.audit.servers import DoubledConsumer, OfConsumer, OrphanedConsumer
 from placement.insight.audit.text import aligned
+from placement.insight.audit.trees import NestedComputeNode, OfTree
+from placement.insight.audit.usage import (
+    EmptyConsumer,
+    MissingConsumer,
+    MissingProvider,
+    UsageCounter,
+)
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.consumers import (
     CreateConsumer,
@@ -39,118 +49,69 @@ _ACTIONS: Final[Sequence[type[Action]]] = (
 )
 _BY_KIND: Final = {action.kind: action for action in _ACTIONS}
 
-_NEEDS_DECISION = (
-    kinds.MissingInventory
-    | kinds.ServerWithoutAllocations
-    | kinds.AllocationsOnOtherHost
-    | kinds.HypervisorWithoutProvider
-    | kinds.ProviderWithoutHypervisor
-    | kinds.AggregatesOfNova
-    | kinds.EditedProvider
-    | kinds.OverCapacity
-    | kinds.ReservedInUse
-    | kinds.SimilarNames
-    | kinds.ProviderWithoutInventory
-    | kinds.HostWithoutAggregate
-    | kinds.SimilarTypes
-    | kinds.UntypedConsumers
-    | kinds.StaleProvider
-    | kinds.OfLaterRelease
-)
-
 REPAIRABLE: Final = frozenset(
-    kind.code for kind in {*get_args(kinds.Kind)} - {*get_args(_NEEDS_DECISION)}
+    code for code, kind in KINDS.items() if kind.command in {PLAN, PLAN_LIVE}
 )
 """The codes of findings that have an action."""
 
 
-def action_for(kind: kinds.Kind) -> Action | None:  # noqa: PLR0911  one for each kind
+def action_for(finding: Finding) -> Action | None:
     """Return the action that repairs a finding, None if the repair needs a decision."""
-    match kind:
-        case kinds.OrphanedConsumer():
-            return _remove_allocations(kind, sorted(kind.allocations))
-        case kinds.DoubledConsumer():
-            return _remove_allocations(kind, kind.providers)
-        case kinds.MissingConsumer():
-            return CreateConsumer(finding=kind.code, consumer=kind.consumer)
-        case kinds.EmptyConsumer():
-            return RemoveConsumer(
-                finding=kind.code, consumer=kind.consumer, generation=kind.generation
-            )
-        case kinds.MissingProvider():
+    action = _action(finding)
+    return action and replace(action, finding=finding.code)
+
+
+def _action(finding: Finding) -> Action | None:  # noqa: C901, PLR0911  a case for each
+    match finding:
+        case OrphanedConsumer():
+            return _remove_allocations(finding, sorted(finding.allocations))
+        case DoubledConsumer():
+            return _remove_allocations(finding, finding.providers)
+        case MissingConsumer():
+            return CreateConsumer(consumer=finding.consumer)
+        case EmptyConsumer():
+            return RemoveConsumer(consumer=finding.consumer, generation=finding.generation)
+        case MissingProvider():
             return RemoveStrayAllocations(
-                finding=kind.code,
-                provider_id=kind.provider_id,
-                resource_class=kind.resource_class,
-                used=kind.used,
+                provider_id=finding.provider_id,
+                resource_class=finding.resource_class,
+                used=finding.used,
             )
-        case kinds.MissingRoot() | kinds.MissingParent() | kinds.WrongRoot():
-            return _set_tree(kind)
-        case kinds.NestedComputeNode():
-            return _make_root(kind)
-        case kinds.UsageCounter():
+        case OfTree(expected_root=str(root)):  # None in a loop of parents
+            return SetTree(
+                provider=str(finding.provider.uuid),
+                parent=finding.parent,
+                root=finding.root,
+                new_parent=finding.parent,
+                new_root=root,
+            )
+        case NestedComputeNode(parent=str(parent), root=str(root)):  # since 1.1
+            return MakeRoot(provider=str(finding.provider.uuid), parent=parent, root=root)
+        case UsageCounter():
             return SetUsageCounter(
-                finding=kind.code,
-                provider=str(kind.provider.uuid),
-                resource_class=kind.resource_class,
-                counter=kind.counter,
-                used=kind.used,
+                provider=str(finding.provider.uuid),
+                resource_class=finding.resource_class,
+                counter=finding.counter,
+                used=finding.used,
             )
-        case kinds.UnusedClass() | kinds.UnusedTrait() | kinds.UnusedType():
-            return _delete_name(kind)
+        case UnusedClass():
+            return DeleteResourceClass(resource_class=finding.resource_class)
+        case UnusedTrait():
+            return DeleteTrait(trait=finding.trait)
+        case UnusedType():
+            return DeleteConsumerType(type=finding.type)
         case _:
-            undecided: _NEEDS_DECISION = kind  # the type checker lists the kinds above if not
-            del undecided
             return None
 
 
-def _remove_allocations(
-    kind: kinds.OrphanedConsumer | kinds.DoubledConsumer, providers: Sequence[str]
-) -> Action:
+def _remove_allocations(finding: OfConsumer, providers: Sequence[str]) -> Action:
     return RemoveAllocations(
-        finding=kind.code,
-        consumer=kind.consumer,
-        generation=kind.generation,
-        written_at=kind.written_at,
-        allocations=kind.allocations,
+        consumer=finding.consumer,
+        generation=finding.generation,
+        written_at=finding.written_at,
+        allocations=finding.allocations,
         providers=providers,
     )
-
-
-def _set_tree(kind: kinds.MissingRoot | kinds.MissingParent | kinds.WrongRoot) -> Action | None:
-    if kind.expected_root is None:  # a loop of parents
-        return None
-    return SetTree(
-        finding=kind.code,
-        provider=str(kind.provider.uuid),
-        parent=kind.parent,
-        root=kind.root,
-        new_parent=kind.parent,
-        new_root=kind.expected_root,
-    )
-
-
-def _make_root(kind: kinds.NestedComputeNode) -> Action | None:
-    if kind.parent is None or kind.root is None:  # of a service of an earlier release
-        return None
-    return MakeRoot(
-        finding=kind.code,
-        provider=str(kind.provider.uuid),
-        parent=kind.parent,
-        root=kind.root,
-    )
-
-
-def _delete_name(kind: kinds.UnusedClass | kinds.UnusedTrait | kinds.UnusedType) -> Action:
-    match kind:
-        case kinds.UnusedClass():
-            return DeleteResourceClass(finding=kind.code, resource_class=kind.resource_class)
-        case kinds.UnusedTrait():
-            return DeleteTrait(finding=kind.code, trait=kind.trait)
-        case kinds.UnusedType():
-            return DeleteConsumerType(finding=kind.code, type=kind.type)
-        case _:
-            assert_never(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +151,7 @@ def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
             unnamed_notices.update({finding.code} & REPAIRABLE)
             continue
         names |= finding.names
-        action = action_for(finding.kind)
+        action = action_for(finding)
         if action is None:
             without_action[finding.code] += 1
         else:
@@ -201,7 +162,7 @@ def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
 
 def _place(action: Action) -> tuple[int, int]:
     """Return the place in a plan: in the order of the actions, then of the codes."""
-    return _ACTIONS.index(type(action)), list(CODES).index(action.finding)
+    return _ACTIONS.index(type(action)), list(KINDS).index(action.finding)
 
 
 def from_json(document: Mapping[str, Any]) -> Action:

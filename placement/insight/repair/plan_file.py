@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
-from placement.insight.audit.model import Finding
+from placement.insight.audit.finding import Finding
 from placement.insight.names import names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile

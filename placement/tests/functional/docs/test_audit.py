@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from placement.cmd import manage
-from placement.insight.audit.model import CODES
+from placement.insight.audit.kinds import KINDS
 from placement.insight.repair.actions import REPAIRABLE
 from placement.tests.functional.docs.pages import executed
 from placement.tests.support import docs
@@ -40,6 +40,6 @@ def test_the_commands_find_repair_and_undo(store, database_url, monkeypatch, tmp
 def test_the_page_says_which_findings_are_repaired():
     rows = re.findall(r"^   \* - (``.*)\n     - (.*)$", PAGE, re.MULTILINE)
     repairs = {code: text for codes, text in rows for code in re.findall(r"``(\w+)``", codes)}
-    assert repairs.keys() == set(CODES)
+    assert repairs.keys() == set(KINDS)
     left = {code for code, text in repairs.items() if text.startswith("No action")}
-    assert left == CODES.keys() - REPAIRABLE
+    assert left == KINDS.keys() - REPAIRABLE

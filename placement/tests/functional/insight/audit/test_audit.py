@@ -15,19 +15,14 @@ from placement.cmd import manage
 from placement.core.model import Inventory
 from placement.db.schema import migration
 from placement.db.tables import allocations
-from placement.insight.audit.live_consumers import compare
-from placement.insight.audit.model import (
-    CODES,
-    AuditSettings,
-    Finding,
-    LiveConsumers,
-    Skipped,
-)
+from placement.insight.audit.kinds import KINDS, Audit
+from placement.insight.audit.live_consumers import Comparison
+from placement.insight.audit.model import AuditedProviders, AuditSettings, LiveConsumers, Skipped
 from placement.insight.audit.report import audit
 from placement.insight.audit.sql import read_state
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
-from placement.insight.repair.actions import REPAIRABLE, Planned, plan
+from placement.insight.repair.actions import REPAIRABLE, Planned, action_for, plan
 from placement.objects import allocation
 from placement.tests.conftest import BACKENDS
 from placement.tests.support.defects import DEFECTS, Host
@@ -48,27 +43,24 @@ def test_each_defect_is_found_and_nothing_else(store, name):
     code, make = DEFECTS[name]
     Host(store)
     make(Host(store))
-    (finding,) = audit(store, EVERYTHING).findings
+    report = audit(store, EVERYTHING)
+    (finding,) = report.findings
     assert finding.code == code
-    document = json.loads(json.dumps(finding.as_json()))
-    assert Finding.from_json(document).as_json() == {
-        **document,
-        "repair_command": Finding.from_json(document).repair_command,
-    }
-    assert Finding.from_json(document).kind == finding.kind
+    assert Audit.from_json(json.loads(json.dumps(report.as_json()))) == report
+    assert (action_for(finding) is not None) == (code in REPAIRABLE)
     if code == "over_capacity":
         assert finding.cause.startswith("total") == (name == "total")
 
 
 def test_each_finding_has_the_command_with_which_its_repair_begins():
-    assert all(code.command for code in CODES.values())
-    assert {name for name, code in CODES.items() if " --plan " in code.command} == REPAIRABLE
+    assert all(kind.command for kind in KINDS.values())
+    assert {code for code, kind in KINDS.items() if " --plan " in kind.command} == REPAIRABLE
 
 
 def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
     """A foreign key prevents a missing parent; others need a list of nova."""
     codes_of_defects = {code for code, _ in DEFECTS.values()}
-    assert CODES.keys() - codes_of_defects == {
+    assert KINDS.keys() - codes_of_defects == {
         "missing_parent",
         "orphaned_consumer",
         "doubled_consumer",
@@ -125,11 +117,12 @@ def test_nothing_is_found_in_a_random_healthy_database(store, backend):
     assert len(_consumers(store)) > 5
     listed_at = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
     live = LiveConsumers(dict.fromkeys(_consumers(store), "elsewhere"), listed_at, TYPES)
-    comparison = compare(all_matching(store, ConsumerFilter()), live, listed_at, "young")
+    comparison = Comparison(live, AuditedProviders({}, {}, ()), listed_at, "young")
+    comparison.add(all_matching(store, ConsumerFilter()))
     assert (comparison.orphans, comparison.compared) == ([], len(_consumers(store)))
     findings = audit(store, replace(EVERYTHING, grace_minutes=-24 * 60)).findings
     assert findings == []
-    assert plan(findings, CODES) == Planned([], {})
+    assert plan(findings, KINDS) == Planned([], {})
 
 
 def _step(store, numbers):

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 import pytest
 
 from placement.core.model import Inventory
-from placement.insight.audit.findings import findings
-from placement.insight.audit.hosts import hypervisor_findings
+from placement.insight.audit.finding import Commands, Named
+from placement.insight.audit.hosts import hypervisors
+from placement.insight.audit.kinds import KINDS, findings
 from placement.insight.audit.model import (
-    CODES,
     AuditedInventory,
     AuditedProvider,
     AuditedProviders,
@@ -61,6 +61,10 @@ def only(**changes):
     return finding
 
 
+def command(finding):
+    return finding.listed({}, Commands()).repair_command
+
+
 def codes(**changes):
     return [finding.code for finding in findings(replace(HEALTHY, **changes))]
 
@@ -82,7 +86,7 @@ def test_nothing_is_wrong_with_healthy_data():
 def test_trees_that_do_not_hold_together(row, code):
     finding = only(providers=by_id(provider(1), row, provider(3)))
     assert (finding.code, finding.severity) == (code, "error")
-    assert finding.rows["provider"] == {"uuid": "u", "name": "n"}
+    assert finding.rows["provider"] == Named("u", "n")
     assert finding.rows["expected_root"] == ("uuid-1" if row.parent_id == 1 else "u")
     assert finding.cause
 
@@ -92,7 +96,7 @@ def test_allocations_without_inventory_or_provider():
     missing_inventory, missing_provider = findings(replace(HEALTHY, usage=usage))
     assert missing_inventory.code == "missing_inventory"
     assert missing_inventory.rows == {
-        "provider": {"uuid": "uuid-3", "name": "host3"},
+        "provider": Named("uuid-3", "host3"),
         "resource_class": "MEMORY_MB",
         "used": 5,
     }
@@ -142,7 +146,7 @@ def test_what_is_reserved_in_use_is_a_notice(values, used, code):
     usage = {(1, 0): UsageSum(used, NOW)}
     found = codes(inventories=[inventory(used=used, **values), *OF_OTHERS], usage=usage)
     assert found == ([code] if code else [])
-    assert CODES["reserved_in_use"].severity == "notice"
+    assert KINDS["reserved_in_use"].severity == "notice"
 
 
 def test_what_fits_exactly_is_not_too_much():
@@ -203,11 +207,11 @@ def test_providers_that_nothing_reports_are_found_on_demand():
     assert list(findings(data)) == []
     assert list(findings(data, stale_before=old - HOUR)) == []
     (finding,) = findings(data, stale_before=old + HOUR)
-    assert (finding.code, finding.rows["provider"]["name"]) == ("stale_provider", "host1")
+    assert (finding.code, finding.provider.name) == ("stale_provider", "host1")
 
 
 def test_each_code_has_a_severity():
-    assert {code.severity for code in CODES.values()} == {"error", "warning", "notice"}
+    assert {kind.severity for kind in KINDS.values()} == {"error", "warning", "notice"}
 
 
 # --- hosts, and consumer types ------------------------------------------------------------
@@ -220,8 +224,8 @@ def test_a_host_below_a_host_is_an_error():
     finding = only(providers=by_id(provider(1), between, below))
     assert (finding.code, finding.severity) == ("nested_compute_node", "error")
     assert finding.rows == {
-        "provider": {"uuid": "uuid-3", "name": "host3"},
-        "host": {"uuid": "uuid-1", "name": "host1"},
+        "provider": Named("uuid-3", "host3"),
+        "host": Named("uuid-1", "host1"),
         "parent": "uuid-2",
         "root": "uuid-1",
     }
@@ -233,7 +237,7 @@ def test_a_host_below_a_host_is_an_error():
 def test_a_leaf_without_inventory_and_usage_is_noticed():
     finding = only(inventories=[inventory(), inventory(provider_id=2, used=0)])
     assert (finding.code, finding.severity) == ("provider_without_inventory", "notice")
-    assert finding.rows["provider"]["name"] == "host3"
+    assert finding.provider.name == "host3"
     middle, leaf = provider(2, root=1, parent=1), provider(3, root=1, parent=2)
     children = by_id(provider(1), middle, leaf)
     only_leaf = [inventory(), inventory(provider_id=3, used=0)]
@@ -255,13 +259,13 @@ def test_a_host_in_no_aggregate_is_noticed_if_most_hosts_are_in_one(aggregated, 
             aggregated=aggregated,
         )
     )
-    assert [finding.rows["provider"]["name"] for finding in found] == missing
+    assert [finding.provider.name for finding in found] == missing
 
 
 def test_types_without_consumers_and_similar_types():
     numbers = {"INSTANCE": 0, "MIGRATION": 0, "POD": 0, None: 0}
     unused = only(consumer_types=numbers)
-    assert (unused.code, unused.rows, unused.repair_command) == (
+    assert (unused.code, unused.rows, command(unused)) == (
         "unused_type",
         {"type": "POD"},
         "placement-manage audit --code unused_type --plan repair.plan",
@@ -271,7 +275,7 @@ def test_types_without_consumers_and_similar_types():
         "similar_types",
         {"type": "INSTANCES", "consumers": 2, "similar_to": "INSTANCE"},
     )
-    assert similar.repair_command == "openstack resource consumer list --type INSTANCES"
+    assert command(similar) == "openstack resource consumer list --type INSTANCES"
     assert {unused.severity, similar.severity} == {"notice"}
 
 
@@ -317,20 +321,18 @@ def test_consumers_without_a_type_are_noticed_beside_others_with_one():
 def test_hypervisors_without_provider_and_hosts_without_hypervisor():
     names = {"u1": "cn1", "u2": "cn2", "u3": "pool"}
     providers = AuditedProviders(names, roots={}, hosts={"u1", "u2"})
-    assert list(hypervisor_findings({"u1": "cn1", "u2": "cn2"}, providers)) == []
-    reinstalled, unknown, left = hypervisor_findings(
-        {"u2": "cn2", "v1": "cn1", "v4": "cn4"}, providers
-    )
+    assert list(hypervisors({"u1": "cn1", "u2": "cn2"}, providers)) == []
+    reinstalled, unknown, left = hypervisors({"u2": "cn2", "v1": "cn1", "v4": "cn4"}, providers)
     assert [finding.code for finding in (reinstalled, unknown, left)] == [
         "hypervisor_without_provider",
         "hypervisor_without_provider",
         "provider_without_hypervisor",
     ]
     assert reinstalled.rows == {
-        "hypervisor": {"uuid": "v1", "name": "cn1"},
-        "provider": {"uuid": "u1", "name": "cn1"},
+        "hypervisor": Named("v1", "cn1"),
+        "provider": Named("u1", "cn1"),
     }
     assert reinstalled.cause == "a provider with another UUID has the name"
-    assert unknown.repair_command == "placement-manage identity cn4"
+    assert command(unknown) == "placement-manage identity cn4"
     assert (unknown.severity, left.severity) == ("error", "notice")
-    assert left.rows == {"provider": {"uuid": "u1", "name": "cn1"}}
+    assert left.rows == {"provider": Named("u1", "cn1")}

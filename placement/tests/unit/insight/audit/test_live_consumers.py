@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from placement.insight.audit.live_consumers import check_plausible, compare, live_findings
+from placement.insight.audit.live_consumers import Comparison, check_plausible, live_findings
 from placement.insight.audit.model import AuditedProviders, InvalidList, LiveConsumers, young
 from placement.insight.consumers.model import ListedConsumer
 
@@ -28,11 +28,16 @@ def consumer(uuid, *providers, type="INSTANCE", at=AT - SECOND):  # noqa: A002
 
 def compared(*consumers, hosts=(), types=("INSTANCE",)):
     live = LiveConsumers(dict(hosts), AT, frozenset(types))
-    return compare(consumers, live, AT + SECOND, young(30))
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add(consumers)
+    return comparison
 
 
 def lists(comparison):
-    return comparison.orphans, comparison.compared, comparison.located
+    """Return the orphans, the number of compared consumers, and the findings about servers."""
+    findings, _ = comparison.servers.findings(comparison.with_allocations, None)
+    found = [(each.code, each.consumer) for each in findings]
+    return comparison.orphans, comparison.compared, found
 
 
 def test_consumers_written_after_the_list_are_not_compared():
@@ -54,7 +59,7 @@ def test_an_instance_is_on_its_host_once():
     moving, migration = consumer("c", "cn1", "cn2"), consumer("d", "cn1", "cn2", type="MIGRATION")
     hosts = {"a": "cn1", "b": "cn2", "c": None, "d": "cn1"}
     found = compared(within, doubled, moving, migration, hosts=hosts.items())
-    assert lists(found) == ([], 3, [within, doubled])
+    assert lists(found) == ([], 3, [("doubled_consumer", "b")])
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from placement.insight.audit.model import Finding
+from placement.insight.audit.kinds import Audit
 from placement.insight.repair import actions
 from placement.insight.repair.action import InvalidRepairFile
 from placement.insight.repair.plan_file import latest_entries, line, planned_actions, read_document
@@ -118,5 +118,9 @@ def test_an_entry_that_lacks_a_name_is_refused():
 
 
 def test_findings_of_a_later_release_are_not_planned():
-    document = {"code": "new_code", "rows": {}, "cause": "", "repair": "", "names": {}}
-    assert actions.plan([Finding.from_json(document)]).actions == []
+    finding = {"code": "new_code", "rows": {"host": {"uuid": "u", "name": "cn1"}}, "cause": ""}
+    document = {"at": "2026-11-22T02:03:04Z", "truncated": [], "skipped": [], "more": 1}
+    audit = Audit.from_json({**document, "findings": [{**finding, "repair": "", "new": []}]})
+    assert actions.plan(audit.findings).actions == []
+    (read,) = audit.findings
+    assert read.as_json()["rows"] == finding["rows"]
