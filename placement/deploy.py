@@ -18,7 +18,7 @@ from placement.http import auth, middleware
 from placement.http.request import Services
 from placement.insight.consumers import sql
 from placement.insight.recording.recorder import Recorder, RecorderSettings
-from placement.insight.recording.reports import OperatorReports
+from placement.insight.recording.reports import KNOWN_EVENTS, OperatorReports
 from placement.observability import health, metrics
 from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
@@ -86,6 +86,7 @@ def inventory_metrics(
     settings = InventorySettings(
         enabled=options.inventory,
         max_hosts=options.inventory_max_hosts,
+        deprecated_names=options.deprecated_names,
         root_trait_prefix=options.inventory_root_trait_prefix,
         interval_seconds=options.inventory_interval_seconds,
     )
@@ -99,6 +100,8 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
     store = db_api.store(conf)
     if observer is not None:
         store = store.with_conflict_observer(partial(observer.count, WRITE_RETRIES))
+        for metric, labels in KNOWN_EVENTS:
+            observer.count(metric, *labels, amount=0)  # rate() counts the first event
     return Services(
         store=store,
         store_for_allocations=store.with_max_attempts(

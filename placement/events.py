@@ -87,7 +87,7 @@ class Observer:
         """Add a value to a histogram."""
 
     def totals(self, *_metrics: Metric) -> Mapping[Metric, Sequence[Total]] | None:
-        """Return the values of counters, each the sum over all processes of the host.
+        """Return the counters that are not 0, each the sum over all processes of the host.
 
         None if nothing is counted.
         """

@@ -38,7 +38,16 @@ metrics of the service itself.
         min=0,
         help="""
 The maximum number of hosts (root providers) for which the metrics of each provider are served,
-about 1.4 kB per host and scrape. With more hosts, only sums are served.
+about 1.6 kB per host and scrape. With more hosts, only sums are served.
+""",
+    ),
+    cfg.BoolOpt(
+        "deprecated_names",
+        default=True,
+        help="""
+Also serve the gauges ``..._inventory`` under their names of release 1.0, which end in ``_total``:
+``promtool check metrics`` allows this ending for counters only. The next release removes the old
+names and this option. Set it to false when no dashboard and no rule uses them.
 """,
     ),
     cfg.StrOpt(

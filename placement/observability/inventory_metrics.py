@@ -1,6 +1,7 @@
 """Inventory and usage as Prometheus metrics, computed at most once per interval in a process.
 
-The metrics of single providers have the names of the OpenStack exporter. They are omitted above
+The metrics of single providers have the names of the OpenStack exporter, except for the total,
+which is a gauge and ends in ``_inventory``. They are omitted above
 [metrics]inventory_max_hosts: 5,000 hosts would be 60,000 series. Sums over the cloud,
 over each aggregate and over each trait of a prefix remain.
 """
@@ -20,13 +21,13 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import DatabaseUnavailable
 
 _OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
-    ("total", "Total amount of the inventory.", lambda inventory, _: inventory.total),
+    ("inventory", "Total amount of the inventory.", lambda inventory, _: inventory.total),
     ("usage", "Allocated amount.", lambda _, used: used),
     ("reserved", "Reserved amount.", lambda inventory, _: inventory.reserved),
     ("allocation_ratio", "Allocation ratio.", lambda inventory, _: inventory.allocation_ratio),
 )
 _OF_SUMS = (
-    ("total", "Sum of the totals of the inventories."),
+    ("inventory", "Sum of the totals of the inventories."),
     ("reserved", "Sum of the reserved amounts."),
     (
         "capacity",
@@ -43,6 +44,7 @@ class InventorySettings:
 
     enabled: bool = True
     max_hosts: int = 100
+    deprecated_names: bool = True
     root_trait_prefix: str = ""
     interval_seconds: float = 15
 
@@ -107,6 +109,17 @@ class InventoryCollector:
     gauge: Callable[..., Any]
 
     def collect(self) -> Iterator[Any]:
+        """Yield all families; gauges with a deprecated name also under this name."""
+        for family in self._families():
+            yield family
+            prefix, _, name = family.name.rpartition("_")
+            if name == "inventory" and self.settings.deprecated_names:
+                old = self.gauge(f"{prefix}_total", f"Deprecated: use {family.name}.")
+                for sample in family.samples:
+                    old.add_sample(old.name, sample.labels, sample.value)
+                yield old
+
+    def _families(self) -> Iterator[Any]:
         """Yield the families of single providers, if there are few, and the families of sums."""
         hosts = int(self.snapshot.forest.is_root.sum())
         limit = self.settings.max_hosts

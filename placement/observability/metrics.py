@@ -70,11 +70,13 @@ class PrometheusObserver(Observer):
         return self.library.multiprocess.MultiProcessCollector(None, path=str(self.folder))
 
     def totals(self, *metrics: Metric) -> Mapping[Metric, Sequence[Total]]:
-        """Return the values of counters, each the sum over all processes of the host."""
+        """Return the counters that are not 0, each the sum over all processes of the host."""
         families = {family.name: family.samples for family in self.of_all_processes().collect()}
         return {
             metric: [
-                (sample.labels, int(sample.value)) for sample in families.get(metric.name, ())
+                (sample.labels, int(sample.value))
+                for sample in families.get(metric.name, ())
+                if sample.value
             ]
             for metric in metrics
         }

@@ -27,6 +27,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation import explain, unknown_names
+from placement.insight.explanation.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_line
 from placement.insight.queries import text
@@ -45,6 +46,15 @@ LOG = logging.getLogger(__name__)
 
 MOST_CONSUMERS: Final = 10_000
 NOT_EXPLAINED: Final = "not_explained"
+
+KNOWN_EVENTS: Final[Sequence[tuple[events.Metric, Sequence[str]]]] = (
+    *((events.EMPTY_RESPONSES, [code]) for code in CODES),
+    *((events.EMPTY_RESPONSES, [code]) for code in (NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)),
+    *((events.REFUSED_CLAIMS, [code, ""]) for code in refusals.CODES),
+    *((events.REFUSED_CLAIMS, ["capacity", name]) for name in ("VCPU", "MEMORY_MB", "DISK_GB")),
+    (events.MIXED_CONSUMERS, [events.OTHER, events.OTHER]),
+)
+"""Counters with labels that exist before their first event."""
 
 _LONGEST_USER_AGENT = 200
 _LONGEST_ID = 255

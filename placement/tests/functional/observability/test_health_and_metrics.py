@@ -239,9 +239,9 @@ def test_any_process_serves_the_metrics_of_all(deployment, options):
         stock = {"hostname": "host1", "resourcetype": "VCPU"}
         figure = {
             name: counted(samples, f"openstack_placement_resource_{name}", **stock)
-            for name in ("total", "usage", "reserved", "allocation_ratio")
+            for name in ("inventory", "usage", "reserved", "allocation_ratio")
         }
-        assert figure == {"total": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
+        assert figure == {"inventory": 12, "usage": 12, "reserved": 0, "allocation_ratio": 1}
     assert counted(samples, "placement_client_requests_total", client="python-requests") > 20
     assert counted(samples, "placement_client_requests_total", client="other") == 0
     assert deployment.request("GET", "/nowhere/x%0ay").status_code == 404
