@@ -1,7 +1,7 @@
 """``placement-status``: checks whether a deployment is ready for an upgrade."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -37,156 +37,51 @@ from placement.policy import files as policy_checks
 CANNOT_CHECK = 255
 MIGRATE = "Run `placement-manage db online_data_migrations`."
 
-_PARENTS = sa.select(
-    resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.parent_provider_id
+Query = tuple[str, sa.Select[Any]]
+"""A sentence, and the statement for its number; 0 is no problem."""
+
+_COUNT = sa.select(sa.func.count())
+_ROOTS: Query = (
+    "There is at least one resource provider table record which misses its root provider id. "
+    f"{MIGRATE}",
+    _COUNT.where(resource_providers.c.root_provider_id.is_(None)),
 )
-_COUNT = sa.func.count()
-_QUERIES = (
+_CONSUMERS: Query = (
+    f"There are {{}} incomplete consumers table records for existing allocations. {MIGRATE}",
+    _COUNT.select_from(data_migrations.without_record().order_by(None).subquery()),
+)
+_INCONSISTENT: tuple[Query, ...] = (
     (
         "{} inventories have a resource class that does not exist. Delete these inventories.",
-        sa.select(_COUNT).where(
-            inventories.c.resource_class_id.not_in(sa.select(resource_classes.c.id))
-        ),
+        _COUNT.where(inventories.c.resource_class_id.not_in(sa.select(resource_classes.c.id))),
     ),
     (
         "{} inventories have a step_size below 1. Set it to 1.",
-        sa.select(_COUNT).where(inventories.c.step_size < 1),
+        _COUNT.where(inventories.c.step_size < 1),
     ),
     (
         "{} associations of resource providers have a trait that does not exist. Delete them.",
-        sa.select(_COUNT).where(
-            resource_provider_traits.c.trait_id.not_in(sa.select(traits.c.id))
-        ),
+        _COUNT.where(resource_provider_traits.c.trait_id.not_in(sa.select(traits.c.id))),
     ),
     (
         "{} resource providers have no name. Set the name of each, for instance to its UUID.",
-        sa.select(_COUNT).where(resource_providers.c.name.is_(None)),
+        _COUNT.where(resource_providers.c.name.is_(None)),
     ),
+)
+_PARENTS = sa.select(
+    resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.parent_provider_id
 )
 
 
-class Checks(upgradecheck.UpgradeCommands):
-    """The checks; they also run against the schema of an earlier release."""
-
-    store: Store
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
-
-    def _count(self, statement: sa.Select[Any]) -> int:
-        with self.store.read() as tx:
-            return int(tx.connection.scalar(statement) or 0)
-
-    def _roots(self) -> Result:
-        rootless = resource_providers.c.root_provider_id.is_(None)
-        if not self._count(sa.select(_COUNT).select_from(resource_providers).where(rootless)):
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.FAILURE,
-            "There is at least one resource provider table record which misses its root "
-            f"provider id. {MIGRATE}",
-        )
-
-    def _consumers(self) -> Result:
-        missing = data_migrations.without_record().order_by(None).subquery()
-        count = self._count(sa.select(_COUNT).select_from(missing))
-        if not count:
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.WARNING,
-            f"There are {count} incomplete consumers table records for existing allocations. "
-            f"{MIGRATE}",
-        )
-
-    def _usage_counters(self) -> Result:
-        with self.store.read() as tx:
-            columns = sa.inspect(tx.connection).get_columns("inventories")
-            if not any(column["name"] == "used" for column in columns):
-                return Result(Code.SUCCESS)  # `db sync` adds the column
-            wrong = len(usage_counters.differences(tx.connection))
-        if not wrong:
-            return Result(Code.SUCCESS)
-        return Result(
-            Code.FAILURE,
-            f"The usage counters of {wrong} inventories differ from their allocations. "
-            "Run `placement-manage db sync`.",
-        )
-
-    def _odd_rows(self) -> Result:
-        with self.store.read() as tx:
-            sentences = list(inconsistent_rows(tx.connection))
-        if not sentences:
-            return Result(Code.SUCCESS)
-        return Result(Code.FAILURE, " ".join(sentences))
-
-    def _used_numbers(self) -> Result:
-        with self.store.read() as tx:
-            high = [used for used in used_numbers(tx.connection) if used.is_high]
-        if not high:
-            return Result(Code.SUCCESS)
-        shares = ", ".join(f"{used.column} {used.share:.0%}" for used in high)
-        return Result(
-            Code.WARNING,
-            f"Most numbers of 32 bits are used: {shares}. At 100% writes are refused. "
-            "See 'Numbers are used up' on the page 'Troubleshooting' of the documentation.",
-        )
-
-    def _policy_file(self) -> Result:
-        return common_checks.check_policy_json(self, self._conf)
-
-    def _policy_rules(self) -> Result:
-        files = list(policy.policy_files(self._conf))
-        problems = list(policy_checks.problems(files, policy.rule_names()))
-        if problems:
-            return Result(Code.FAILURE, "; ".join(problems))
-        unknown = list(policy_checks.unknown_rules(files, policy.rule_names()))
-        if unknown:
-            return Result(Code.WARNING, f"{'; '.join(unknown)}. Correct or remove these rules.")
-        return Result(Code.SUCCESS)
-
-    def _startup(self) -> Result:
-        """Check the conditions for the start of the API; its start may upgrade the schema."""
-        try:
-            deploy.check(self._conf)
-            if not self._conf.placement_database.sync_on_startup:
-                revisions.check_is_new_enough(self.store)
-        except (RuntimeError, ImportError, cfg.Error) as error:
-            return Result(Code.FAILURE, f"The API does not start: {errors.message(error)}")
-        return Result(Code.SUCCESS)
-
-    def _options(self) -> Result:
-        sentences = list(misspelled(self._conf))
-        if not sentences:
-            return Result(Code.SUCCESS)
-        return Result(Code.WARNING, f"{'; '.join(sentences)}. Correct or remove these options.")
-
-    def _database_revision(self) -> Result:
-        try:
-            warning = revisions.unknown_revision(self.store)
-        except IncompatibleSchema as error:
-            return Result(Code.FAILURE, str(error))
-        return Result(Code.WARNING, warning) if warning else Result(Code.SUCCESS)
-
-    _upgrade_checks = (
-        ("API Startup", _startup),
-        ("Options", _options),
-        ("Database Revision", _database_revision),
-        ("Missing Root Provider IDs", _roots),
-        ("Incomplete Consumers", _consumers),
-        ("Policy File JSON to YAML Migration", _policy_file),
-        ("Policy Rules", _policy_rules),
-        ("Usage Counters", _usage_counters),
-        ("Odd Rows", _odd_rows),
-        ("Used Numbers", _used_numbers),
-    )
-
-
-def inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
-    """Yield a description and a remedy for each kind of inconsistent row."""
-    for sentence, statement in _QUERIES:
-        count = connection.scalar(statement)
-        if count:
+def _counted(connection: sa.Connection, *queries: Query) -> Iterator[str]:
+    for sentence, statement in queries:
+        if count := connection.scalar(statement):
             yield sentence.format(count)
+
+
+def _inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
+    """Yield a description and a remedy for each kind of inconsistent row."""
+    yield from _counted(connection, *_INCONSISTENT)
     providers = connection.execute(_PARENTS).all()
     row_of = {provider.id: row for row, provider in enumerate(providers)}
     parents = numbers(row_of.get(one.parent_provider_id, NO_ROW) for one in providers)
@@ -199,6 +94,98 @@ def inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
             f"{len(looped)} resource providers are in or below a loop of parents ({uuids}). "
             "Set parent_provider_id of one of each loop to NULL, and root_provider_id of all."
         )
+
+
+def _usage_counters(connection: sa.Connection) -> Iterator[str]:
+    columns = sa.inspect(connection).get_columns("inventories")
+    if not any(column["name"] == "used" for column in columns):
+        return  # `db sync` adds the column
+    if wrong := len(usage_counters.differences(connection)):
+        yield (
+            f"The usage counters of {wrong} inventories differ from their allocations. "
+            "Run `placement-manage db sync`."
+        )
+
+
+def _used_numbers(connection: sa.Connection) -> Iterator[str]:
+    high = [used for used in used_numbers(connection) if used.is_high]
+    if high:
+        shares = ", ".join(f"{used.column} {used.share:.0%}" for used in high)
+        yield (
+            f"Most numbers of 32 bits are used: {shares}. At 100% writes are refused. "
+            "See 'Numbers are used up' on the page 'Troubleshooting' of the documentation."
+        )
+
+
+def _result(code: Code, sentences: Iterable[str], separator: str = " ", end: str = "") -> Result:
+    """Return a result with this code if there are sentences, otherwise success."""
+    text = separator.join(sentences)
+    return Result(code, text + end) if text else Result(Code.SUCCESS)
+
+
+def _of_data(
+    code: Code, find: Callable[[sa.Connection], Iterable[str]]
+) -> Callable[["Checks"], Result]:
+    """Return a check that has this code if it finds problems in the database."""
+
+    def check(checks: "Checks") -> Result:
+        with checks.store.read() as tx:
+            return _result(code, find(tx.connection))
+
+    return check
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks; they also run against the schema of an earlier release."""
+
+    store: Store
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+
+    def _policy_file(self) -> Result:
+        return common_checks.check_policy_json(self, self._conf)
+
+    def _policy_rules(self) -> Result:
+        files = list(policy.policy_files(self._conf))
+        problems = list(policy_checks.problems(files, policy.rule_names()))
+        if problems:
+            return _result(Code.FAILURE, problems, "; ")
+        unknown = policy_checks.unknown_rules(files, policy.rule_names())
+        return _result(Code.WARNING, unknown, "; ", ". Correct or remove these rules.")
+
+    def _startup(self) -> Result:
+        """Check the conditions for the start of the API; its start may upgrade the schema."""
+        try:
+            deploy.check(self._conf)
+            if not self._conf.placement_database.sync_on_startup:
+                revisions.check_is_new_enough(self.store)
+        except (RuntimeError, ImportError, cfg.Error) as error:
+            return Result(Code.FAILURE, f"The API does not start: {errors.message(error)}")
+        return Result(Code.SUCCESS)
+
+    def _options(self) -> Result:
+        sentences = misspelled(self._conf)
+        return _result(Code.WARNING, sentences, "; ", ". Correct or remove these options.")
+
+    def _database_revision(self) -> Result:
+        try:
+            return _result(Code.WARNING, filter(None, [revisions.unknown_revision(self.store)]))
+        except IncompatibleSchema as error:
+            return Result(Code.FAILURE, str(error))
+
+    _upgrade_checks = (
+        ("API Startup", _startup),
+        ("Options", _options),
+        ("Database Revision", _database_revision),
+        ("Missing Root Provider IDs", _of_data(Code.FAILURE, lambda data: _counted(data, _ROOTS))),
+        ("Incomplete Consumers", _of_data(Code.WARNING, lambda data: _counted(data, _CONSUMERS))),
+        ("Policy File JSON to YAML Migration", _policy_file),
+        ("Policy Rules", _policy_rules),
+        ("Usage Counters", _of_data(Code.FAILURE, _usage_counters)),
+        ("Odd Rows", _of_data(Code.FAILURE, _inconsistent_rows)),
+        ("Used Numbers", _of_data(Code.WARNING, _used_numbers)),
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
