@@ -1,6 +1,7 @@
 """One transaction, with the statements for each kind of resource."""
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 import sqlalchemy as sa
@@ -17,15 +18,16 @@ from placement.db.writes import Write, execute_all
 class Transaction:
     """One transaction of a store; each attribute has the statements for one kind of resource."""
 
+    providers = cached_property(lambda tx: Providers(tx.connection))
+    inventories = cached_property(lambda tx: Inventories(tx.connection))
+    allocations = cached_property(lambda tx: Allocations(tx.connection))
+    consumers = cached_property(lambda tx: Consumers(tx.connection))
+    aggregates = cached_property(lambda tx: Aggregates(tx.connection))
+    traits = cached_property(lambda tx: Traits(tx.connection))
+    resource_classes = cached_property(lambda tx: ResourceClasses(tx.connection))
+
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self.providers = Providers(connection)
-        self.inventories = Inventories(connection)
-        self.allocations = Allocations(connection)
-        self.consumers = Consumers(connection)
-        self.aggregates = Aggregates(connection)
-        self.traits = Traits(connection)
-        self.resource_classes = ResourceClasses(connection)
 
     @property
     def lineage(self) -> int:

@@ -5,7 +5,7 @@ A write locks consumers before the providers of their allocations.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -27,8 +27,14 @@ from placement.db.tables import (
 )
 from placement.db.writes import Statements, Write, chunks, rows_of, writes_of
 
-PROJECT, USER, TYPE = projects.c.external_id, users.c.external_id, consumer_types.c.name
-PROVIDER = resource_providers.c.uuid
+# The tables of the names in claims, by the field of ``NameIds``
+_COLUMNS: Mapping[str, sa.Column[str]] = {
+    "projects": projects.c.external_id,
+    "users": users.c.external_id,
+    "types": consumer_types.c.name,
+    "providers": resource_providers.c.uuid,
+}
+_Ids = Mapping[str, int]
 
 
 class Owner(NamedTuple):
@@ -39,50 +45,55 @@ class Owner(NamedTuple):
     type_id: int | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class NameIds:
-    """The ids of projects, users, consumer types and providers that this transaction has read.
+    """The ids of projects, users, consumer types and providers that a transaction has read.
 
     They are valid in this transaction only. A process that kept them would, after a restore of
     the database or a failover that lost commits, write claims as another project's.
     """
 
-    by_column: dict[sa.Column[str], dict[str, int]] = field(
-        default_factory=lambda: {PROJECT: {}, USER: {}, TYPE: {}, PROVIDER: {}}
-    )
-    # whether all names of the claims were read: a missing name does not exist
-    looked_up: bool = False
+    projects: _Ids = field(default_factory=dict)
+    users: _Ids = field(default_factory=dict)
+    types: _Ids = field(default_factory=dict)
+    providers: _Ids = field(default_factory=dict)
 
-    def missing(self, claims: Iterable[ConsumerClaim]) -> list[Lookup]:
-        """Return the names in the claims whose ids were not read, by column."""
-        names: dict[sa.Column[str], dict[str, None]] = {column: {} for column in self.by_column}
-        for claim in claims:
-            names[PROJECT][claim.project_id] = names[USER][claim.user_id] = None
-            if claim.type is not None:
-                names[TYPE][claim.type] = None
-            names[PROVIDER].update(dict.fromkeys(claim.resources))
-        return [
-            (column, missing)
-            for column, claim_names in names.items()
-            if (missing := [name for name in claim_names if name not in self.by_column[column]])
-        ]
+    def missing(self, claims: Iterable[ConsumerClaim]) -> dict[str, list[str]]:
+        """Return the names in the claims whose ids are not among these, by field."""
+        names = {
+            "projects": [claim.project_id for claim in claims],
+            "users": [claim.user_id for claim in claims],
+            "types": [claim.type for claim in claims if claim.type is not None],
+            "providers": [uuid for claim in claims for uuid in claim.resources],
+        }
+        missing = {
+            kind: [name for name in dict.fromkeys(of_kind) if name not in getattr(self, kind)]
+            for kind, of_kind in names.items()
+        }
+        return {kind: of_kind for kind, of_kind in missing.items() if of_kind}
 
-    def read_from(self, rows: Iterable[sa.Row[Any]]) -> None:
-        """Add the current owners and providers of consumers: in most claims they stay the same."""
-        for row in rows:
-            self.by_column[PROJECT][row.project] = row.project_id
-            self.by_column[USER][row.user] = row.user_id
-            self.by_column[TYPE][row.type] = row.type_id
-            if row.provider_uuid is not None:
-                self.by_column[PROVIDER][row.provider_uuid] = row.provider_id
-
-    def of(self, claim: ConsumerClaim) -> Owner:
-        """Return the ids for a claim whose names were all read."""
-        return Owner(
-            self.by_column[PROJECT][claim.project_id],
-            self.by_column[USER][claim.user_id],
-            None if claim.type is None else self.by_column[TYPE][claim.type],
+    def also(self, **ids: _Ids) -> "NameIds":
+        """Return these ids and others, by field."""
+        return replace(
+            self, **{kind: {**getattr(self, kind), **added} for kind, added in ids.items()}
         )
+
+    def also_of(self, rows: Collection[sa.Row[Any]]) -> "NameIds":
+        """Return these ids and those of the current owners and providers of consumers.
+
+        In most claims they stay the same.
+        """
+        return self.also(
+            projects={row.project: row.project_id for row in rows},
+            users={row.user: row.user_id for row in rows},
+            types={row.type: row.type_id for row in rows if row.type is not None},
+            providers={row.provider_uuid: row.provider_id for row in rows if row.provider_uuid},
+        )
+
+    def owner(self, claim: ConsumerClaim) -> Owner:
+        """Return the ids for a claim whose names were all read."""
+        type_id = None if claim.type is None else self.types[claim.type]
+        return Owner(self.projects[claim.project_id], self.users[claim.user_id], type_id)
 
 
 AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
@@ -185,16 +196,18 @@ class Consumers(Statements):
         Otherwise two statements, and one more for consumers that do not exist, or for owners or
         providers that the consumers did not have.
         """
-        name_ids = NameIds()
-        requested = set(uuids)
-        existing = sorted(requested - self._absent(claims, name_ids))
+        requested, absent, name_ids = set(uuids), set[str](), NameIds()
+        # A concurrent insert of one of these is caught by the unique constraint.
+        if new := [claim.consumer_uuid for claim in claims if _is_for_new(claim)]:
+            lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation.consumer_id, new)]
+            (recorded, holding), name_ids = self._look_up(lookups, claims, name_ids)
+            absent, claims = set(new) - recorded.keys() - holding.keys(), ()
+        existing = sorted(requested - absent)
         rows = [row for row in self._locked(existing) if row.uuid in requested]
         ids = {row.uuid: row.id for row in rows}
         without_row = sorted(set(existing) - ids.keys())
-        name_ids.read_from(rows)
-        allocated = [*rows, *self._unrecorded(without_row, claims, name_ids)]
-        if not name_ids.looked_up:
-            self._look_up([], claims, name_ids)
+        unrecorded, name_ids = self._unrecorded(without_row, claims, name_ids.also_of(rows))
+        allocated = [*rows, *unrecorded]
         return LockedConsumers(
             ids,
             {row.uuid: row.generation for row in rows},
@@ -203,23 +216,6 @@ class Consumers(Statements):
             name_ids,
         )
 
-    def _absent(self, claims: Sequence[ConsumerClaim], name_ids: NameIds) -> set[str]:
-        """Return the consumers without row and allocations, of claims that require this.
-
-        One statement reads both, and sees one state. A concurrent insert of such a consumer is
-        caught by the unique constraint.
-        """
-        new = [
-            claim.consumer_uuid
-            for claim in claims
-            if claim.check_generation and claim.generation is None
-        ]
-        if not new:
-            return set()
-        lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation.consumer_id, new)]
-        recorded, allocated = self._look_up(lookups, claims, name_ids)
-        return set(new) - recorded.keys() - allocated.keys()
-
     def _locked(self, uuids: Sequence[str]) -> list[sa.Row[Any]]:
         """Lock consumers in the order of UUIDs; return a row for each of their allocations."""
         locked = rows_of(self._connection, _LOCK, _consumer.uuid, uuids)
@@ -227,39 +223,38 @@ class Consumers(Statements):
 
     def _unrecorded(
         self, uuids: Sequence[str], claims: Sequence[ConsumerClaim], name_ids: NameIds
-    ) -> list[sa.Row[Any]]:
-        """Return the allocations, locked, of consumers that have no row.
+    ) -> tuple[list[sa.Row[Any]], NameIds]:
+        """Return the allocations, locked, of consumers that have no row; and the ids of names.
 
         After the first check, another transaction may have inserted the consumer, and removed or
         replaced its allocations. The check that the consumer has no row is therefore repeated
         after the lock.
         """
-        if not uuids:
-            return []
-        (allocated,) = self._look_up([(_allocation.consumer_id, uuids)], claims, name_ids)
-        locked = rows_of(
-            self._connection, _LOCK_ALLOCATIONS, _allocation.consumer_id, sorted(allocated)
-        )
+        lookups: list[Lookup] = [(_allocation.consumer_id, uuids)] if uuids else []
+        found, name_ids = self._look_up(lookups, claims, name_ids)
+        allocated = sorted(set().union(*found))
+        if not allocated:
+            return [], name_ids
+        locked = rows_of(self._connection, _LOCK_ALLOCATIONS, _allocation.consumer_id, allocated)
         ids = [row.id for row in locked]
         allocation_rows = rows_of(self._connection, _READ_ALLOCATIONS, _allocation.id, ids)
         rows = [row for row in allocation_rows if row.uuid in uuids]
-        if allocated and any(row.uuid in uuids for row in self._locked(uuids)):
+        if any(row.uuid in uuids for row in self._locked(uuids)):
             raise WriteConflict
-        return rows
+        return rows, name_ids
 
     def _look_up(
         self, lookups: list[Lookup], claims: Sequence[ConsumerClaim], name_ids: NameIds
-    ) -> list[dict[str, int]]:
-        """Return the ids of the lookups; the same statement reads ids for the names in claims.
+    ) -> tuple[list[dict[str, int]], NameIds]:
+        """Return the ids of the lookups, and of the names in claims, read by one statement.
 
-        Cost: one statement, or none if there is nothing to look up.
+        Cost: none if there is nothing to look up.
         """
-        missing = [] if name_ids.looked_up else name_ids.missing(claims)
-        ids = ids_by_column(self._connection, [*lookups, *missing])
-        for (column, _), column_ids in zip(missing, ids[len(lookups) :], strict=True):
-            name_ids.by_column[column].update(column_ids)
-        name_ids.looked_up = True
-        return ids[: len(lookups)]
+        missing = name_ids.missing(claims)
+        names = [(_COLUMNS[kind], of_kind) for kind, of_kind in missing.items()]
+        ids = ids_by_column(self._connection, [*lookups, *names])
+        found = dict(zip(missing, ids[len(lookups) :], strict=True))
+        return ids[: len(lookups)], name_ids.also(**found)
 
     def advance(self, uuids: Iterable[str]) -> None:
         """Increase the generations of locked consumers, whose owners stay the same."""
@@ -292,11 +287,18 @@ class Consumers(Statements):
         Cost: none if all exist, otherwise one statement for each new name, or two for many.
         """
         name_ids = locked.name_ids
-        for column, names in name_ids.missing(claims):
-            if column is not PROVIDER:
-                ids = name_ids.by_column[column]
-                ids |= insert_names(self._connection, column, names, others_exist=bool(ids))
-        return {claim.consumer_uuid: name_ids.of(claim) for claim in claims}
+        for kind, names in name_ids.missing(claims).items():
+            if kind != "providers":
+                others_exist = bool(getattr(name_ids, kind))
+                column = _COLUMNS[kind]
+                ids = insert_names(self._connection, column, names, others_exist=others_exist)
+                name_ids = name_ids.also(**{kind: ids})
+        return {claim.consumer_uuid: name_ids.owner(claim) for claim in claims}
+
+
+def _is_for_new(claim: ConsumerClaim) -> bool:
+    """Return whether the claim requires that its consumer does not exist."""
+    return claim.check_generation and claim.generation is None
 
 
 def savings(owners: Mapping[str, Owner], ids: Mapping[str, int]) -> list[Write]:

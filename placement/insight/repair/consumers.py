@@ -7,7 +7,7 @@ from typing import ClassVar
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim
 from placement.core.text import timestamp
-from placement.db.claims.consumers import TYPE, LockedConsumers, deletions, savings
+from placement.db.claims.consumers import LockedConsumers, deletions, savings
 from placement.db.claims.inventories import additions
 from placement.db.resources.names import check_names
 from placement.db.resources.providers import lock_providers
@@ -218,9 +218,8 @@ def _rows_of(locked: LockedConsumers, uuids: Iterable[str]) -> Scope:
     The undo is skipped if a type was deleted since: its id may be the id of another type.
     """
     listed = sorted(uuids)
-    type_ids = locked.name_ids.by_column[TYPE].values()
     return {
-        "consumer_types": {"id": sorted(id_ for id_ in type_ids if id_ is not None)},
+        "consumer_types": {"id": sorted(locked.name_ids.types.values())},
         "consumers": {"uuid": listed},
         "allocations": {"consumer_id": listed},
     }
