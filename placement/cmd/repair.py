@@ -31,9 +31,9 @@ from placement.insight.repair.apply import (
 from placement.insight.repair.durable_file import open_own, sync_folder
 from placement.insight.repair.plan_file import (
     UNDO,
-    Document,
     Entry,
     Header,
+    RepairFile,
     is_begun,
     latest_entries,
     line,
@@ -148,7 +148,7 @@ def _text(path: Path) -> str:
         raise CommandError(f"{path} is not a plan of repairs: it is not UTF-8.") from error
 
 
-def _check_database(store: Store, document: Document, path: Path, *, any_epoch: bool) -> None:
+def _check_database(store: Store, document: RepairFile, path: Path, *, any_epoch: bool) -> None:
     epoch = str(store.epoch())
     if document.header.database != epoch and not any_epoch:
         raise CommandError(
@@ -169,7 +169,7 @@ def _apply(
         yield action, outcome
 
 
-def _undo(store: Store, document: Document) -> Iterator[Result]:
+def _undo(store: Store, document: RepairFile) -> Iterator[Result]:
     """Undo the actions, the last one first."""
     for entry in reversed(latest_entries(document).values()):
         yield entry.action, undo_action(store, entry)

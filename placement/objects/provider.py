@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary, UpdateProvider
-from placement.db.resources.providers import Node
+from placement.db.resources.providers import Node, subtree
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 
@@ -172,7 +172,7 @@ def _rename_and_move(tx: Transaction, command: UpdateProvider) -> Provider:
     tx.providers.rename(provider.id, command.name, parent_provider_id=parent_id)
     changed = {provider.id}
     if parent_uuid != provider.parent_uuid:
-        changed = _subtree(nodes, provider.id)
+        changed = subtree(nodes, provider.id)
         root_id = nodes[parent_uuid].root_id if parent_uuid else provider.id
         if root_id != nodes[uuid].root_id:
             tx.providers.move(changed, root_id)
@@ -194,24 +194,9 @@ def _reason_against_move(
         return None
     if is_fixed:
         return "re-parenting a provider is not currently allowed."
-    if nodes[parent_uuid].id in _subtree(nodes, provider.id):
+    if nodes[parent_uuid].id in subtree(nodes, provider.id):
         return "creating loop in the provider tree is not allowed."
     return None
-
-
-def _subtree(nodes: Mapping[str, Node], top: int) -> set[int]:
-    """Return the ids of a provider and of its descendants; parents may form a loop."""
-    children: dict[int | None, list[int]] = {}
-    for node in nodes.values():
-        children.setdefault(node.parent_id, []).append(node.id)
-    subtree: set[int] = set()
-    stack = [top]
-    while stack:
-        id_ = stack.pop()
-        if id_ not in subtree:
-            subtree.add(id_)
-            stack += children.get(id_, ())
-    return subtree
 
 
 def delete(store: Store, uuid: str) -> None:

@@ -190,6 +190,21 @@ class Node(NamedTuple):
     root_id: int
 
 
+def subtree(nodes: Mapping[str, Node], top: int) -> set[int]:
+    """Return the ids of a provider and of its descendants; parents may form a loop."""
+    children: dict[int | None, list[int]] = {}
+    for node in nodes.values():
+        children.setdefault(node.parent_id, []).append(node.id)
+    below: set[int] = set()
+    stack = [top]
+    while stack:
+        id_ = stack.pop()
+        if id_ not in below:
+            below.add(id_)
+            stack += children.get(id_, ())
+    return below
+
+
 class Providers(Statements):
     """Resource providers, in one transaction."""
 

@@ -15,7 +15,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, ClassVar, Final, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args
 
 from placement.core.text import is_storable
 from placement.insight.repair import rows
@@ -83,7 +83,8 @@ def _accepts(type_: Any, value: object) -> bool:
 # --- actions --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass(frozen=True, kw_only=True)
 class Action(ABC):
     """One change; ``finding`` is the code of the finding that it repairs, or empty.
 
@@ -92,6 +93,9 @@ class Action(ABC):
 
     kind: ClassVar[str]
     finding: Text = ""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:

@@ -1,8 +1,6 @@
 """Actions on consumers and their allocations."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
 
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim
@@ -17,7 +15,6 @@ from placement.insight.repair.rows import Scope
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveAllocations(Action):
     """Remove the allocations of a consumer on ``providers``.
 
@@ -27,7 +24,7 @@ class RemoveAllocations(Action):
     deleted and created again can have the same generation and allocations.
     """
 
-    kind: ClassVar = "remove_allocations"
+    kind = "remove_allocations"
     consumer: Text
     generation: Number
     written_at: Text | None
@@ -68,7 +65,6 @@ class RemoveAllocations(Action):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MoveAllocations(Action):
     """Move the allocations of a consumer from the provider ``source`` to ``target``.
 
@@ -76,7 +72,7 @@ class MoveAllocations(Action):
     and ``allocations`` are the same as in ``RemoveAllocations``.
     """
 
-    kind: ClassVar = "move_allocations"
+    kind = "move_allocations"
     consumer: Text
     generation: Number
     allocations: Amounts
@@ -117,11 +113,10 @@ class MoveAllocations(Action):
         tx.publish([source_id], generation_bumped=[target_id])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveConsumer(Action):
     """Remove a consumer that has no allocations."""
 
-    kind: ClassVar = "remove_consumer"
+    kind = "remove_consumer"
     consumer: Text
     generation: Number
 
@@ -135,7 +130,6 @@ class RemoveConsumer(Action):
         tx.execute_all(deletions(locked.ids.values()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateConsumer(Action):
     """Create the row of a consumer that has allocations, for the incomplete project and user.
 
@@ -143,7 +137,7 @@ class CreateConsumer(Action):
     ``..._user_id`` in the configuration of the program that applies the plan.
     """
 
-    kind: ClassVar = "create_consumer"
+    kind = "create_consumer"
     consumer: Text
 
     def perform(self, repair: Repair) -> None:
@@ -162,14 +156,13 @@ class CreateConsumer(Action):
         tx.execute_all(savings(owners, locked.ids))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveStrayAllocations(Action):
     """Remove the allocations of a class on a provider that does not exist, named by its id.
 
     Consumers without other allocations are removed. ``used`` is the sum of the amounts.
     """
 
-    kind: ClassVar = "remove_stray_allocations"
+    kind = "remove_stray_allocations"
     provider_id: Id
     resource_class: Text
     used: Number

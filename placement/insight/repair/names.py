@@ -1,8 +1,5 @@
 """Actions on the names of resource classes, traits and consumer types."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import sqlalchemy as sa
 
 from placement.core.model import CUSTOM_PREFIX
@@ -12,32 +9,26 @@ from placement.insight.repair.action import Action, Text
 from placement.insight.repair.transaction import ChangedSince, Repair
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteResourceClass(Action):
     """Delete a custom resource class that no inventory has."""
 
-    kind: ClassVar = "delete_resource_class"
+    kind = "delete_resource_class"
     resource_class: Text
 
     def perform(self, repair: Repair) -> None:
         """Delete the row, which is recorded."""
-        _check_custom("resource class", self.resource_class)
-        _delete(repair, repair.tx.resource_classes, "resource class", self.resource_class)
-        repair.tx.publish(names=True)
+        _delete_custom(repair, repair.tx.resource_classes, "resource class", self.resource_class)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTrait(Action):
     """Delete a custom trait that no provider has."""
 
-    kind: ClassVar = "delete_trait"
+    kind = "delete_trait"
     trait: Text
 
     def perform(self, repair: Repair) -> None:
         """Delete the row, which is recorded."""
-        _check_custom("trait", self.trait)
-        _delete(repair, repair.tx.traits, "trait", self.trait)
-        repair.tx.publish(names=True)
+        _delete_custom(repair, repair.tx.traits, "trait", self.trait)
 
 
 class ConsumerTypes(StoredNames):
@@ -64,11 +55,10 @@ class ConsumerTypes(StoredNames):
         return any(key["referred_table"] == self.table.name for key in keys)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteConsumerType(Action):
     """Delete a consumer type that no consumer has; the next claim of this type inserts it."""
 
-    kind: ClassVar = "delete_consumer_type"
+    kind = "delete_consumer_type"
     type: Text
 
     def perform(self, repair: Repair) -> None:
@@ -84,9 +74,11 @@ class DeleteConsumerType(Action):
         _delete(repair, types, "consumer type", self.type)
 
 
-def _check_custom(noun: str, name: str) -> None:
+def _delete_custom(repair: Repair, names: StoredNames, noun: str, name: str) -> None:
     if not name.startswith(CUSTOM_PREFIX):
         raise ChangedSince(f"The {noun} {name} is a standard name.")
+    _delete(repair, names, noun, name)
+    repair.tx.publish(names=True)
 
 
 def _delete(repair: Repair, names: StoredNames, noun: str, name: str) -> None:

@@ -84,7 +84,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RepairFile:
     """The contents of a file; without ``has_end`` it is truncated or incomplete."""
 
     header: Header
@@ -136,7 +136,7 @@ def line(values: Line) -> str:
     return f"{json.dumps(values)}\n"
 
 
-def read_document(text: str) -> Document:
+def read_document(text: str) -> RepairFile:
     """Return the contents without an incomplete last line, whose action was not committed.
 
     Raises: InvalidRepairFile.
@@ -147,12 +147,12 @@ def read_document(text: str) -> Document:
     has_end = False
     for number, other in enumerate(others, start=2):
         if not other.endswith("\n"):
-            return Document(header, lines, has_end=False)
+            return RepairFile(header, lines, has_end=False)
         values = _object(other, number)
         has_end = values == END
         if not has_end:
             lines.append(values)
-    return Document(header, lines, has_end)
+    return RepairFile(header, lines, has_end)
 
 
 def is_begun(text: str) -> bool:
@@ -192,7 +192,7 @@ def _object(text: str, number: int) -> Line:
     return value
 
 
-def planned_actions(document: Document) -> Sequence[Action]:
+def planned_actions(document: RepairFile) -> Sequence[Action]:
     """Return the actions of a plan.  Raises: InvalidRepairFile."""
     if document.header.kind != PLAN:
         raise InvalidRepairFile(f"The file is of the kind {document.header.kind}, not a plan.")
@@ -201,7 +201,7 @@ def planned_actions(document: Document) -> Sequence[Action]:
     return [actions.from_json(values) for values in document.lines]
 
 
-def latest_entries(document: Document) -> dict[str, Entry]:
+def latest_entries(document: RepairFile) -> dict[str, Entry]:
     """Return the last entry of each action in an undo file, by the line of the action.
 
     An action can have several entries: the earlier entries were not committed, or were undone.
