@@ -254,3 +254,29 @@ CLIENTS = always(
         ),
     )
 )
+
+# --- plans --------------------------------------------------------------------------------
+
+_IDENTITY = list_of(_opened(uuid=UUID, name=TEXT))
+_CONSUMER = {"consumer": TEXT, "type": TEXT_OR_NONE, "project_id": TEXT_OR_NONE}
+DRAIN = always(
+    _answer(
+        complete={"type": "boolean"},
+        verdict={"type": "string", "enum": ["fits", "does_not_fit", "undetermined"]},
+        reasons=list_of(TEXT),
+        providers=_IDENTITY,
+        consumers=COUNT,
+        placed=COUNT,
+        hosts_used=COUNT,
+        moves=list_of(
+            _opened(
+                **_CONSUMER,
+                **{"from": _IDENTITY, "to": _IDENTITY},
+                allocations=by_key(_AMOUNTS),
+            )
+        ),
+        stuck=list_of(_opened(**_CONSUMER, needs=_AMOUNTS, proved={"type": "boolean"}, text=TEXT)),
+        skipped=list_of(_opened(consumer=TEXT, reason=TEXT)),
+        assumes=list_of(TEXT),
+    )
+)

@@ -215,3 +215,6 @@ PERMISSIONS = _INSIGHT.rule(
     "List which calls of other services the policy allows a set of roles.",
     "GET /permissions",
 )
+PLAN = _INSIGHT.rule(
+    "plan", "Plan where consumers would fit if providers were gone.", "GET /drain"
+)

@@ -17,7 +17,7 @@ that still has a candidate.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial, reduce
 
 import numpy as np
@@ -34,12 +34,9 @@ from placement.core.search.filters import (
 )
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.columns import Column
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
-
-Taken = Mapping[tuple[str, int], int]
-"""Amounts by class and row."""
+from placement.insight.hypothetical import Taken, claimed, free_by_row
 
 MAX_AMOUNT = 2**63 - 1
 """More than all providers have free; a sum of requested amounts may be larger."""
@@ -68,7 +65,7 @@ def simulate(
         yield from this_round.claims()
         if not this_round.taken:
             break
-        snapshot = _after(snapshot, this_round.taken)
+        snapshot = claimed(snapshot, this_round.taken)
 
 
 class _Round:
@@ -105,33 +102,6 @@ class _Round:
 
     def _left(self, name: str, row: int) -> int:
         return self._free(name).item(row) - self.taken.get((name, row), 0)
-
-
-def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
-    """Return the free amount of a class in every row, 0 without inventory."""
-    amounts, column = np.zeros(snapshot.size, dtype=np.int64), snapshot.column(name)
-    amounts[column.rows] = column.free
-    return amounts
-
-
-def _after(snapshot: Snapshot, taken: Taken) -> Snapshot:
-    """Return the snapshot after the claims, for the search: only columns differ."""
-    by_class: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for (name, row), amount in taken.items():
-        by_class[name][row] = amount
-    changed = {
-        name: _reduced(snapshot.columns[name], amounts) for name, amounts in by_class.items()
-    }
-    return replace(snapshot, columns={**snapshot.columns, **changed})
-
-
-def _reduced(column: Column, amounts: Mapping[int, int]) -> Column:
-    """Return the column after free amounts, by row, are allocated."""
-    at = np.searchsorted(column.rows, numbers(amounts))
-    free, allocatable = column.free.copy(), column.allocatable.copy()
-    free[at] -= np.fromiter(amounts.values(), dtype=np.int64)
-    allocatable[at] = np.minimum(free[at], column.max_unit[at])
-    return replace(column, free=free, allocatable=allocatable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ _CLOCKS = {*_VALUES, *_TABLES, "db.connections", "db.clocks"}
 _TRANSACTION = {*_CLOCKS, "db.resources", "db.claims", "db.snapshot"}
 _STORE = {*_TRANSACTION, "db.transaction", "db.usage_counters", "db.store"}
 _HTTP = {"http", "microversion", "parse", "schemas", "policies", "engine", "events"}
+_SHARED_MODULES = ("documents", "http", "hypothetical", "names", "nova_lists", "queries")
 _INSIGHT = {
     *_STORE,
     *_HTTP,
-    *(f"insight.{name}" for name in ("documents", "http", "names", "nova_lists", "queries")),
+    *(f"insight.{name}" for name in _SHARED_MODULES),
 }
 
 INTERNAL = {
@@ -66,6 +67,8 @@ INTERNAL = {
     "insight.queries": {"schemas", "parse", "microversion", "exception", "http"},
     "insight.explanation": {*_INSIGHT, "insight.explanation"},
     "insight.capacity": {*_INSIGHT, "insight.capacity", "insight.explanation"},
+    "insight.hypothetical": {"core"},
+    "insight.whatif": {*_INSIGHT, "db.transaction", "insight.whatif", "insight.explanation"},
     "insight.feed": {*_INSIGHT, "insight.feed"},
     "insight.permissions": {*_INSIGHT, "insight.permissions", "policy"},
     "insight.consumers": {*_INSIGHT, "insight.consumers"},

@@ -199,6 +199,7 @@ QUERIES = [
     "/insight/consumers?marker=",
     "/insight/identity?name=",
     "/insight/requests?project_id=",
+    "/insight/drain?root_trait=",
     "/resource_providers?",
 ]
 

@@ -46,7 +46,7 @@ def write(path, **rules):
 
 
 def test_every_operation_is_named_documented_and_of_projects_only():
-    assert len(operations()) == 44
+    assert len(operations()) == 45
     assert all(rule.scope_types == ["project"] and rule.operations for rule in operations())
 
 

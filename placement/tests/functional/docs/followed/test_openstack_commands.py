@@ -18,6 +18,7 @@ from placement.tests.support.processes import BIN, ApiProcess, environment
 COMMANDS = [
     *executed("admin/audit-and-repair", matching="openstack|.* nova "),
     *executed("admin/day-2"),
+    *executed("admin/maintenance"),
     *executed("admin/troubleshooting-no-valid-host", matching="openstack"),
     *executed("cli/openstack"),
 ]
@@ -39,6 +40,7 @@ PRINTED = {
     "openstack allocation candidate explain --resource": "root has trait COMPUTE_STATUS_DISABLED",
     "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement clients": "1.39",
+    "openstack placement drain": "^(\\+.*\\n)?",  # the moves, if there are any
     "openstack placement permission check": "reshaper",
     "openstack placement preview": "^$",  # the server is on one host
     "openstack placement identity": "cn1.example.org",

@@ -1,0 +1,71 @@
+"""``openstack placement drain``: where the servers of hosts would fit."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+
+from placement.cli.client import Shown, Table, WrittenOutput, columns_with_names, get
+from placement.cli.names import CommandNames
+from placement.core.text import printable
+from placement.insight.names import Names
+from placement.insight.whatif.command import EXIT_STATUS, add_drain_arguments, drain_lines
+
+_COLUMNS = ("consumer", "from", "to")
+_WITH_NAMES = ("name", "type", "project_id", "allocations")
+
+
+class PlanDrain(WrittenOutput, command.Lister):
+    """Plan where the servers of hosts would fit if the hosts were gone.
+
+    Nothing is moved. The exit status is 0 if all fit elsewhere, 1 if not, and 3 if this was not
+    determined.
+    """
+
+    _verdict = "fits"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        add_drain_arguments(parser)
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Write the plan; return the status of its verdict."""
+        status: int = super().run(parsed_args)
+        return status or EXIT_STATUS[self._verdict]
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the columns, and a row for each move."""
+        names = CommandNames(self.app)
+        pairs = [
+            *(("provider", names.provider(host)) for host in parsed_args.hosts),
+            *(("member_of", names.aggregate(text)) for text in parsed_args.aggregate),
+            *(("root_trait", trait) for trait in parsed_args.rack),
+        ]
+        if not pairs:
+            raise CommandError("Name a host, or give --aggregate or --rack.")
+        pairs += [("keep", what) for what in parsed_args.keep or ()]
+        document = get(self.app, f"/insight/drain?{urlencode(pairs)}")
+        self._verdict = document["verdict"]
+        moves = document["moves"]
+        servers = names.servers([each["consumer"] for each in (*document["stuck"], *moves)])
+        for line in drain_lines(document, servers):
+            self.app.stderr.write(f"{line}\n")
+        columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
+        return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
+
+
+def _cell(move: Mapping[str, Any], column: str, servers: Names) -> Any:
+    if column == "name":
+        return servers.get(move["consumer"])
+    if column == "consumer":
+        return Shown(move["consumer"], lambda uuid: printable(servers.get(uuid, uuid)))
+    if column in {"from", "to"}:
+        return Shown(move[column], _names)
+    return move[column]
+
+
+def _names(providers: Sequence[Mapping[str, str]]) -> str:
+    return ", ".join(printable(provider["name"]) for provider in providers)

@@ -1,0 +1,155 @@
+"""Proofs that consumers do not fit, by necessary conditions of any plan.
+
+All proofs are about the *relaxed* snapshot, in which every consumer has released all of its
+allocations: a plan in any order ends in a state that fits into it.
+
+- ``homeless``: the needs fit on no root, even alone.
+- sums: all consumers together need more of a class than their targets have free.
+- slots: more consumers need at least some amounts than the targets can serve. A target serves as
+  many as the sum, over its providers, of the free amount divided by the amount of one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from placement.core.search.deadline import Deadline
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.rows import Amounts, Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.hypothetical import claimed
+from placement.insight.whatif.model import Demand, Needs, Resources, Scene
+
+_MOST = 2**62
+
+
+def relaxed(scene: Scene) -> Snapshot:
+    """Return the snapshot after all consumers of a scene released their allocations."""
+    released = Counter[tuple[str, int]]()
+    for demand in scene.demands:
+        for holder in demand.holders:
+            for row, amounts in holder.allocations.items():
+                if not scene.drained[row]:
+                    released.update({(name, row): -amount for name, amount in amounts.items()})
+    return claimed(scene.remaining, released)
+
+
+class Bounds:
+    """The proofs for one scene."""
+
+    def __init__(self, scene: Scene, deadline: Deadline) -> None:
+        self._scene = scene
+        self._deadline = deadline
+        self.snapshot = relaxed(scene)
+
+    @cached_property
+    def homeless(self) -> Sequence[Demand]:
+        """The demands that fit on no root.  Raises: SearchDeadlineExceeded."""
+        return [each for each in self._scene.demands if not self._fits_alone(each.needs)]
+
+    def _fits_alone(self, needs: Needs) -> bool:
+        fitting = FittingRoots(self.snapshot, self._deadline)
+        return any(
+            fitting.of(SearchPlan.of(needs.request(kept)), among=targets).any()
+            for kept, targets in self._scene.variants(needs)
+        )
+
+    def sentences(self) -> Iterator[str]:
+        """Yield sentences that prove that not all consumers fit.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        by_targets = {each.needs.of_root: each.needs for each in self._scene.demands}
+        for needs in by_targets.values():
+            self._deadline.check()
+            bound = _OfTargets(self._scene, self.snapshot, needs)
+            yield from bound.sums()
+            yield from bound.slots(self._deadline)
+
+
+class _OfTargets:
+    """The targets of some needs, and the demands that have no other targets."""
+
+    def __init__(self, scene: Scene, snapshot: Snapshot, needs: Needs) -> None:
+        self._snapshot = snapshot
+        self._demands = [each for each in scene.demands if each.needs.is_as_strict_as(needs)]
+        targets = scene.targets(needs)
+        self._members: Mask = targets[snapshot.forest.root]
+        self._sharing = snapshot.sharing.numbers
+        self._roots = np.flatnonzero(targets)
+
+    def sums(self) -> Iterator[str]:
+        """Yield the classes of which the consumers need more than is free."""
+        total, least = Counter[str](), dict[str, int]()
+        for demand in self._demands:
+            for resources in (demand.needs.unsuffixed, *demand.needs.others):
+                for name, amount in resources:
+                    total[name] += amount * len(demand.holders)
+                    least[name] = min(least.get(name, amount), amount)
+        for name, amount in total.items():
+            column = self._snapshot.column(name)
+            is_usable = self._members[column.rows] | np.isin(column.rows, self._sharing)
+            is_usable &= column.allocatable >= least[name]
+            free = int(column.free[is_usable].sum())
+            if amount > free:
+                yield f"together they need {amount} {name}; {free} are free"
+
+    def slots(self, deadline: Deadline) -> Iterator[str]:
+        """Yield the amounts that more consumers need than the targets can serve."""
+        for groups in self._groups():
+            deadline.check()
+            unsuffixed, others = groups
+            consumers = sum(
+                len(demand.holders)
+                for demand in self._demands
+                if _covers(demand.needs, unsuffixed, others)
+            )
+            if consumers > (slots := self._slots(unsuffixed, others)):
+                amounts = ", ".join(f"{name}:{amount}" for name, amount in unsuffixed)
+                amounts = amounts or " and ".join(map(str, others))
+                yield f"{consumers} need at least {amounts}; the hosts can take {slots} of these"
+
+    def _groups(self) -> Iterator[tuple[Resources, tuple[Resources, ...]]]:
+        """Yield the different amounts to count: whole needs, and single amounts."""
+        groups = dict.fromkeys(
+            group
+            for demand in self._demands
+            for needs in (demand.needs,)
+            for group in (
+                (needs.unsuffixed, needs.others),
+                (needs.unsuffixed, ()),
+                ((), needs.others),
+                *(((amount,), ()) for amount in needs.unsuffixed),
+            )
+        )
+        yield from (group for group in groups if any(group))
+
+    def _slots(self, unsuffixed: Resources, others: tuple[Resources, ...]) -> int:
+        """Return the number of consumers that the targets can serve at most."""
+        bounds = [self._by_root((amount,), 1) for amount in unsuffixed]
+        bounds += [self._by_root(each, count) for each, count in Counter(others).items()]
+        return int(np.minimum.reduce(bounds).sum()) if bounds else _MOST
+
+    def _by_root(self, resources: Resources, count: int) -> Amounts:
+        """Return how often each target can serve ``count`` groups, each on a provider."""
+        times = np.full(self._snapshot.size, _MOST, dtype=np.int64)
+        for name, amount in resources:
+            column = self._snapshot.column(name)
+            serving = np.zeros(self._snapshot.size, dtype=np.int64)
+            is_able = column.allocatable >= amount
+            serving[column.rows[is_able]] = column.free[is_able] // amount
+            times = np.minimum(times, serving)
+        if (times[self._sharing] > 0).any():  # it serves several roots, up to all it has
+            return np.full(len(self._roots), _MOST // max(len(self._roots), 1) // 4)
+        by_root = np.bincount(self._snapshot.forest.root, times, self._snapshot.size)
+        return by_root.astype(np.int64)[self._roots] // count
+
+
+def _covers(needs: Needs, unsuffixed: Resources, others: tuple[Resources, ...]) -> bool:
+    """Return whether each consumer with the needs takes at least these amounts."""
+    amounts: Mapping[str, int] = dict(needs.unsuffixed)
+    has_others = not others or needs.others == others
+    return has_others and all(amounts.get(name, 0) >= amount for name, amount in unsuffixed)

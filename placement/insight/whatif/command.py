@@ -1,0 +1,106 @@
+"""Arguments and texts of ``openstack placement drain``."""
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from placement.core.text import nouns, printable
+from placement.insight.names import Names
+
+EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
+"""The exit status of a command by verdict."""
+
+_MOST_STUCK: Final = 10
+_SKIPPED: Final = {
+    "several_trees": "have allocations on several hosts",
+    "migration": "are migrations",
+    "changed": "changed while they were read",
+}
+
+Document = Mapping[str, Any]
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says what another host must have."""
+    parser.add_argument(
+        "--keep",
+        action="append",
+        metavar="<what>",
+        help="What another host must have of the host that a server leaves: aggregates (the "
+        "default), none, or traits:<prefix>, such as traits:CUSTOM_AZ_. Can be repeated.",
+    )
+
+
+def add_drain_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``drain``."""
+    parser.add_argument(
+        "hosts",
+        nargs="*",
+        metavar="<host>",
+        help="A provider that would be gone, with all providers below it; by name or UUID.",
+    )
+    parser.add_argument(
+        "--aggregate",
+        action="append",
+        default=[],
+        metavar="<aggregate>",
+        help="All hosts of this aggregate, by name or UUID. Can be repeated.",
+    )
+    parser.add_argument(
+        "--rack",
+        action="append",
+        default=[],
+        metavar="<trait>",
+        help="All hosts with this trait, such as CUSTOM_RACK_12. Can be repeated.",
+    )
+    add_keep(parser)
+
+
+def drain_lines(document: Document, names: Names) -> Iterator[str]:
+    """Yield the result, the consumers that fit nowhere, and what is assumed.
+
+    ``names`` are names of servers by UUID.
+    """
+    yield printable(_headline(document, names))
+    stuck: Sequence[Document] = document["stuck"]
+    for each in stuck[1:_MOST_STUCK]:
+        yield printable(f"  {_named(each, names)}: {each['text']}")
+    if len(stuck) > _MOST_STUCK:
+        yield f"  and {len(stuck) - _MOST_STUCK} more"
+    texts = {each["text"] for each in stuck}
+    for reason in document["reasons"]:
+        if reason not in texts:
+            yield printable(f"  {reason}")
+    reasons = [each["reason"] for each in document["skipped"]]
+    for reason in dict.fromkeys(reasons):
+        yield f"  {reasons.count(reason)} not planned: they {_SKIPPED.get(reason, reason)}"
+    yield f"  {document['assumes'][0]}"
+
+
+def _headline(document: Document, names: Names) -> str:
+    providers = [provider["name"] for provider in document["providers"]]
+    what = ", ".join(providers) if len(providers) < 4 else f"{len(providers)} hosts"
+    consumers, placed, hosts = (document[name] for name in ("consumers", "placed", "hosts_used"))
+    if not consumers:
+        return f"{what}: no servers to move"
+    text = (
+        f"{what}: {placed} of {consumers} {nouns(consumers, 'server')} fit elsewhere, on {hosts} "
+        f"{nouns(hosts, 'host')}"
+    )
+    stuck = document["stuck"]
+    if not stuck:
+        return text
+    verb = "does" if len(stuck) == 1 else "do"
+    if document["verdict"] == "undetermined":
+        verb = "has" if len(stuck) == 1 else "have"
+        return f"{text}; {len(stuck)} {verb} no place in this plan: {_first(stuck, names)}"
+    return f"{text}; {len(stuck)} {verb} not: {_first(stuck, names)}"
+
+
+def _first(stuck: Sequence[Document], names: Names) -> str:
+    return f"{_named(stuck[0], names)} ({stuck[0]['text']})"
+
+
+def _named(consumer: Document, names: Names) -> str:
+    uuid: str = consumer["consumer"]
+    return names.get(uuid, uuid)

@@ -1,0 +1,78 @@
+"""Plans as JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.whatif.drain import Drain, Stuck
+from placement.insight.whatif.model import Allocations, Holder, Move, Scene
+
+ASSUMES: Final = (
+    "Only Nova knows server groups, images, pinning, ports and host states: the plan does not.",
+    "A consumer needs what it has allocated: the amounts of its root from any providers of a "
+    "tree, the amounts of each other provider from a separate provider.",
+    "A target is enabled, is not drained, and has the aggregates and traits to keep of the root.",
+    "What a sharing provider supplies stays there if it also shares with the target.",
+    "Nothing else changes, and the moves are made in this order.",
+)
+
+
+def drain_fields(
+    snapshot: Snapshot, tops: Sequence[int], scene: Scene, result: Drain, limit: int | None
+) -> Mapping[str, Any]:
+    """Return the fields of GET /insight/drain."""
+    return {
+        "complete": result.is_complete,
+        "verdict": result.verdict,
+        "reasons": result.reasons,
+        "providers": [provider(snapshot, row) for row in tops],
+        "consumers": scene.consumers,
+        "placed": len(result.moves),
+        "hosts_used": len({move.root for move in result.moves}),
+        "moves": [_move(snapshot, move) for move in result.moves[:limit]],
+        "stuck": [_stuck(each) for each in result.stuck],
+        "skipped": [
+            {"consumer": each.holder.uuid, "reason": each.reason} for each in scene.skipped
+        ],
+        "assumes": ASSUMES,
+    }
+
+
+def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:
+    """Return the UUID and the name of a provider."""
+    identity = snapshot.entries.state(row).provider
+    return {"uuid": identity.uuid, "name": identity.name}
+
+
+def _move(snapshot: Snapshot, move: Move) -> Mapping[str, Any]:
+    return {
+        **_consumer(move.holder),
+        "from": [provider(snapshot, row) for row in _roots(snapshot, move.holder.allocations)],
+        "to": [provider(snapshot, move.root)],
+        "allocations": {
+            snapshot.forest.uuids[row]: amounts for row, amounts in move.allocations.items()
+        },
+    }
+
+
+def _roots(snapshot: Snapshot, allocations: Allocations) -> Sequence[int]:
+    """Return the roots of the trees that a consumer leaves, without sharing providers."""
+    sharing = snapshot.sharing.mask(snapshot.size)
+    rows = [row for row in allocations if not sharing[row]] or list(allocations)
+    return sorted({snapshot.forest.root.item(row) for row in rows})
+
+
+def _consumer(holder: Holder) -> Mapping[str, Any]:
+    return {"consumer": holder.uuid, "type": holder.type, "project_id": holder.project_id}
+
+
+def _stuck(stuck: Stuck) -> Mapping[str, Any]:
+    needs = stuck.needs.total
+    for _, resources in stuck.needs.shared:
+        needs.update(dict(resources))
+    return {
+        **_consumer(stuck.holder),
+        "needs": dict(needs),
+        "proved": stuck.is_proved,
+        "text": stuck.text,
+    }

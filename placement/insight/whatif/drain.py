@@ -1,0 +1,159 @@
+"""The plan of a drain: a move of each consumer, or why there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import Amounts
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+from placement.insight.whatif.bounds import Bounds
+from placement.insight.whatif.exhaustion import Exhaustion, TooManyPlansError
+from placement.insight.whatif.model import Holder, Move, Needs, Scene, Verdict
+from placement.insight.whatif.placing import Placement, place
+
+TIME_OVER: Final = "the time limit of the plan was reached"
+TOO_MANY: Final = (
+    "the largest first leaves some out, no bound proves that they do not fit, and there are too "
+    "many plans to try all"
+)
+DEPENDENT: Final = "a plan exists only if consumers use what others release"
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A consumer without a move; ``is_proved`` if it fits nowhere, whatever else moves."""
+
+    holder: Holder
+    needs: Needs
+    is_proved: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """The result. ``reasons`` prove that not all fit, or say why this is not determined."""
+
+    verdict: Verdict
+    moves: Sequence[Move]
+    stuck: Sequence[Stuck] = ()
+    reasons: Sequence[str] = field(default_factory=tuple)
+    is_complete: bool = True
+
+
+def drain(scene: Scene, deadline: Deadline) -> Drain:
+    """Return the moves of all consumers of a scene, or of as many as were found.
+
+    Cost: a few array operations for each different needs, and a few microseconds for each move.
+    """
+    try:
+        placement = place(scene, deadline)
+    except SearchDeadlineExceeded:
+        return Drain("undetermined", (), (), (TIME_OVER,), is_complete=False)
+    if not placement.stuck:
+        return Drain("fits", placement.moves)
+    bounds = Bounds(scene, deadline)
+    try:
+        stuck = list(_stuck(scene, placement, bounds))
+        proofs = [each.text for each in stuck if each.is_proved] or list(bounds.sentences())
+        if proofs:
+            return Drain("does_not_fit", placement.moves, stuck, tuple(dict.fromkeys(proofs)))
+        return _exhausted(scene, placement, stuck, bounds, deadline)
+    except SearchDeadlineExceeded:
+        stuck = [
+            Stuck(holder, demand.needs, is_proved=False, text=TIME_OVER)
+            for demand in placement.stuck
+            for holder in demand.holders
+        ]
+        return Drain("undetermined", placement.moves, stuck, (TIME_OVER,), is_complete=False)
+
+
+def _exhausted(
+    scene: Scene,
+    placement: Placement,
+    stuck: Sequence[Stuck],
+    bounds: Bounds,
+    deadline: Deadline,
+) -> Drain:
+    """Return the result of trying all plans.  Raises: SearchDeadlineExceeded."""
+    try:
+        moves = Exhaustion(scene, scene.remaining, deadline).plan()
+        if moves is not None:
+            return Drain("fits", moves)
+        if bounds.snapshot is scene.remaining:
+            reason = "all plans were tried, and none has a place for each consumer"
+            return Drain("does_not_fit", placement.moves, stuck, (reason,))
+        if Exhaustion(scene, bounds.snapshot, deadline).plan() is None:
+            reason = "all plans were tried, and none has a place for each consumer"
+            return Drain("does_not_fit", placement.moves, stuck, (reason,))
+        return Drain("undetermined", placement.moves, stuck, (DEPENDENT,))
+    except TooManyPlansError:
+        return Drain("undetermined", placement.moves, stuck, (TOO_MANY,))
+
+
+def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck]:
+    """Return the consumers that were not placed, with what they lack.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    homeless = {demand.needs for demand in bounds.homeless}
+    stuck = []
+    for demand in placement.stuck:
+        is_proved = demand.needs in homeless
+        text = lack(scene, bounds.snapshot if is_proved else placement.after, demand.needs)
+        stuck += [Stuck(holder, demand.needs, is_proved, text) for holder in demand.holders]
+    return stuck
+
+
+def lack(scene: Scene, snapshot: Snapshot, needs: Needs) -> str:
+    """Return the sentence about needs that fit on no target in a state: what is closest."""
+    roots = np.flatnonzero(scene.targets(needs))
+    if not len(roots):
+        return "no other enabled host has the aggregates and traits of its host"
+    amounts = dict(needs.unsuffixed)
+    for resources in needs.others:
+        for name, amount in resources:
+            amounts[name] = max(amount, amounts.get(name, 0))
+    largest = {name: _largest_by_root(snapshot, name)[roots] for name in amounts}
+    for name, amount in amounts.items():
+        best = int(largest[name].argmax())
+        most = int(largest[name][best])
+        if not most:
+            return f"needs {amount} {name}; no other host has any free"
+        if most < amount:
+            return (
+                f"needs {amount} {name}; the most that one host has free is {most} "
+                f"({_name(snapshot, roots[best])})"
+            )
+    shortfalls = [(amount - largest[name]) / amount for name, amount in amounts.items()]
+    best = int(np.maximum.reduce(shortfalls).argmin())
+    missing = [
+        f"{int(largest[name][best])} of {amount} {name}"
+        for name, amount in amounts.items()
+        if largest[name][best] < amount
+    ]
+    host = _name(snapshot, roots[best])
+    if missing:
+        return f"no host has everything free at once; closest is {host} with {', '.join(missing)}"
+    return (
+        "no host takes its amounts in these groups: min_unit, max_unit and step_size, and a "
+        "provider for each group"
+    )
+
+
+def _largest_by_root(snapshot: Snapshot, name: str) -> Amounts:
+    """Return the largest amount of a class that one provider of each tree, or shared, has free."""
+    column = snapshot.column(name)
+    largest = np.zeros(snapshot.size, dtype=np.int64)
+    free = np.minimum(column.free, np.maximum(column.allocatable, 0))
+    np.maximum.at(largest, snapshot.forest.root[column.rows], free)
+    is_shared = np.isin(column.rows, snapshot.sharing.numbers)
+    np.maximum(largest, free[is_shared].max(initial=0), out=largest)
+    return largest
+
+
+def _name(snapshot: Snapshot, row: int) -> str:
+    return snapshot.entries.state(int(row)).provider.name

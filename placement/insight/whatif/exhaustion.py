@@ -1,0 +1,129 @@
+"""Tries all plans of a few consumers: finds a plan, or proves that there is none.
+
+A state is the amounts that were taken so far. A state that was reached before with as many
+consumers is left, and of roots that no consumer can tell apart only the first is tried.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from placement.core.search.anchors import possible_anchors
+from placement.core.search.candidate_streams import all_assignments
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import find_domains
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.hypothetical import Taken, claimed
+from placement.insight.whatif.model import Move, Needs, Scene
+from placement.insight.whatif.placing import amounts_of, is_beside_kept, with_kept
+
+MOST_CONSUMERS = 12
+MOST_ROOTS = 100
+MOST_STEPS = 2_000
+
+
+class TooManyPlansError(Exception):
+    """Not all plans were tried."""
+
+
+class Exhaustion:
+    """All plans of a scene in a snapshot."""
+
+    def __init__(self, scene: Scene, snapshot: Snapshot, deadline: Deadline) -> None:
+        self._scene = scene
+        self._snapshot = snapshot
+        self._deadline = deadline
+        self._consumers = [
+            (demand.needs, holder) for demand in scene.demands for holder in demand.holders
+        ]
+        self._seen: set[Hashable] = set()
+        self._steps = 0
+
+    def plan(self) -> Sequence[Move] | None:
+        """Return a plan, None if there is none.
+
+        Raises: TooManyPlansError, SearchDeadlineExceeded.
+        """
+        roots = int(self._snapshot.forest.is_root.sum())
+        if len(self._consumers) > MOST_CONSUMERS or roots > MOST_ROOTS:
+            raise TooManyPlansError
+        return self._from(0, Counter())
+
+    def _from(self, number: int, taken: Counter[tuple[str, int]]) -> Sequence[Move] | None:
+        """Return moves of the consumers from this number on, after some amounts were taken."""
+        if number == len(self._consumers):
+            return ()
+        state = (number, frozenset(taken.items()))
+        if state in self._seen:
+            return None
+        self._seen.add(state)
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise TooManyPlansError
+        needs, holder = self._consumers[number]
+        for root, kept, amounts in self._choices(needs, taken):
+            moves = self._from(number + 1, taken + Counter(amounts))
+            if moves is not None:
+                return (Move(holder, root, with_kept(amounts, needs, kept)), *moves)
+        return None
+
+    def _choices(
+        self, needs: Needs, taken: Counter[tuple[str, int]]
+    ) -> Iterator[tuple[int, frozenset[int], Taken]]:
+        """Yield the roots, kept sharing providers and amounts for the next consumer."""
+        snapshot = claimed(self._snapshot, taken)
+        by_root: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
+        for (name, row), amount in taken.items():
+            root = snapshot.forest.root.item(row)
+            by_root[root].append((name, row - root, amount))
+        for kept, targets in self._scene.variants(needs):
+            plan = SearchPlan.of(needs.request(kept))
+            domains = find_domains(snapshot, plan, self._deadline)
+            anchors = np.flatnonzero(
+                possible_anchors(snapshot, plan, domains, self._deadline) & targets
+            )
+            distinct = {
+                (self._kinds[root], frozenset(by_root.get(root, ()))): root
+                for root in reversed(anchors.tolist())
+            }
+            problems = ProblemBuilder(snapshot, plan, domains)
+            tried: set[frozenset[tuple[tuple[str, int], int]]] = set()
+            for root, rows in all_assignments(problems, sorted(distinct.values()), self._deadline):
+                amounts = amounts_of(plan, rows)
+                key = frozenset(amounts.items())
+                if key not in tried and is_beside_kept(snapshot, amounts, needs, kept):
+                    tried.add(key)
+                    yield root, kept, amounts
+
+    @cached_property
+    def _kinds(self) -> Mapping[int, Hashable]:
+        """A value for each root: roots with equal values are the same to all consumers."""
+        snapshot, forest = self._snapshot, self._snapshot.forest
+        masks = [
+            targets for needs, _ in self._consumers for _, targets in self._scene.variants(needs)
+        ]
+        sharing = set(forest.root[snapshot.sharing.numbers].tolist())
+        cells: defaultdict[int, list[Hashable]] = defaultdict(list)
+        for name, column in snapshot.columns.items():
+            for at, row in enumerate(column.rows.tolist()):
+                root = forest.root.item(row)
+                rule = column.unit_rules[column.unit_rule.item(at)]
+                limits = (
+                    column.free.item(at),
+                    column.allocatable.item(at),
+                    column.max_unit.item(at),
+                )
+                cells[root].append((name, row - root, limits, rule))
+        return {
+            root: (
+                tuple(cells[root]),
+                snapshot.tree_aggregates.number.item(root),
+                tuple(bool(mask[root]) for mask in masks),
+                root if root in sharing else None,
+            )
+            for root in np.flatnonzero(forest.is_root).tolist()
+        }

@@ -1,0 +1,142 @@
+"""``GET /insight/drain``: where the consumers of some providers would fit."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import webob
+
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import NO_ROWS, Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import canonical
+from placement.engine.engine import View
+from placement.exception import BadRequest
+from placement.http.request import Request, accepts_json
+from placement.insight import http, queries
+from placement.insight.documents import document
+from placement.insight.whatif import sql
+from placement.insight.whatif.document import drain_fields
+from placement.insight.whatif.drain import drain
+from placement.insight.whatif.model import Keep, Scene
+from placement.parse import validation
+from placement.policies import rules as policies
+from placement.schemas.base import TEXT, UUID, always, closed
+
+MOST_PROVIDERS: Final = 500
+_SELECTORS: Final = ("provider", "in_tree", "member_of", "root_trait")
+_KEEP = queries.described(
+    "aggregates, none, or traits:PREFIX, such as traits:CUSTOM_AZ_",
+    "^(aggregates|none|traits:[A-Z0-9_]+)$",
+)
+
+DRAIN_QUERY = always(
+    closed(
+        {
+            **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
+            "root_trait": TEXT,
+            "keep": _KEEP,
+            "limit_moves": queries.described("a number", "^[0-9]{1,6}$"),
+        }
+    )
+)
+_VALIDATORS = validation.query_validators(DRAIN_QUERY)
+
+
+@accepts_json
+def plan_drain(request: Request) -> webob.Response:
+    """Return a move of each consumer of the selected providers, or why there is none."""
+    request.can(policies.PLAN)
+    values = _checked(request)
+    limit = values.get("limit_moves")
+    services = request.services
+
+    def write(view: View) -> bytes:
+        snapshot = view.snapshot
+        tops = selected(snapshot, values)
+        drained = _mask(snapshot, tops)
+        holders = sql.holders(services.store, view, drained)
+        if len(holders) > sql.MOST_CONSUMERS:
+            raise BadRequest(
+                f"The {len(tops)} providers have {len(holders)} consumers; a plan has at most "
+                f"{sql.MOST_CONSUMERS}. Name fewer providers."
+            )
+        scene = Scene.of(snapshot, drained, holders, keep_of(values))
+        result = drain(scene, Deadline(services.search.budget_seconds, time.monotonic))
+        most = int(limit[-1]) if limit else None
+        return document(**drain_fields(snapshot, tops, scene, result, most))
+
+    def shared(view: View) -> bytes:
+        key = ("drain", request.query_string, http.etag(view.clocks))
+        body: bytes = services.shared.result(key, lambda: write(view))
+        return body
+
+    return http.from_snapshot(request, shared)
+
+
+def _checked(request: Request) -> Mapping[str, Sequence[str]]:
+    """Return the values of the parameters, each checked.  Raises: BadRequest."""
+    for pair in request.query_pairs or [("", "")]:
+        validation.check(_VALIDATORS, [pair] if pair[0] else [], request.version, in_words=True)
+    return validation.grouped(request.query_pairs)
+
+
+def keep_of(values: Mapping[str, Sequence[str]]) -> Keep:
+    """Return what a target must have of the root that a consumer leaves."""
+    kept = values.get("keep", ("aggregates",))
+    return Keep(
+        aggregates="aggregates" in kept,
+        trait_prefixes=tuple(each[7:] for each in kept if each.startswith("traits:")),
+        ignored=frozenset(map(canonical, values.get("member_of", ()))),
+    )
+
+
+def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequence[int]:
+    """Return the rows of the drained providers, without the providers below them.
+
+    Raises: BadRequest.
+    """
+    if not any(name in values for name in _SELECTORS):
+        raise BadRequest(
+            f"{validation.PREFIX}no provider is selected. Give one of {', '.join(_SELECTORS)}."
+        )
+    tops = list(dict.fromkeys(_selected(snapshot, values)))
+    if len(tops) > MOST_PROVIDERS:
+        raise BadRequest(
+            f"The query selects {len(tops)} providers; a plan drains at most {MOST_PROVIDERS}. "
+            "Select fewer."
+        )
+    return tops
+
+
+def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterator[int]:
+    forest, sharing = snapshot.forest, snapshot.sharing.mask(snapshot.size)
+    named = [canonical(text) for text in (*values.get("provider", ()), *values.get("in_tree", ()))]
+    unknown = [uuid for uuid in named if uuid not in forest.row_of]
+    if unknown:
+        raise BadRequest(f"There are no providers {', '.join(unknown)}.")
+    yield from (forest.row_of[canonical(text)] for text in values.get("provider", ()))
+    for text in values.get("in_tree", ()):
+        yield forest.root.item(forest.row_of[canonical(text)])
+    for text in values.get("member_of", ()):
+        members = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
+        yield from _some(members[~sharing[members]].tolist(), f"in aggregate {text}")
+    for text in values.get("root_trait", ()):
+        having = snapshot.traits.get(text, NO_ROWS).numbers
+        roots = having[forest.is_root[having] & ~sharing[having]]
+        yield from _some(roots.tolist(), f"with root trait {text}")
+
+
+def _some(rows: Sequence[int], condition: str) -> Sequence[int]:
+    if not rows:
+        raise BadRequest(f"There is no provider {condition}; sharing providers do not count.")
+    return rows
+
+
+def _mask(snapshot: Snapshot, tops: Sequence[int]) -> Mask:
+    """Return the drained rows: the providers and all providers below them."""
+    mask = np.zeros(snapshot.size, dtype=np.bool_)
+    for top in tops:
+        mask[snapshot.forest.members(top)] = True
+    return mask

@@ -1,0 +1,269 @@
+"""Values of hypothetical plans: consumers with their needs, the roots that may take them, moves.
+
+A *drained* provider is treated as if it did not exist. Each consumer with allocations on it needs
+other providers. Its *needs* are its allocations: the amounts of its root are unsuffixed, the
+amounts of each other provider of its tree are a group with a suffix, isolated from the others. The
+amounts of a sharing provider stay there if the provider also shares with the new root; otherwise,
+and if it is drained, they are unsuffixed, too.
+
+Providers are rows of one snapshot. A *target* is a root that may take a consumer.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Final, Literal, Self
+
+import numpy as np
+
+from placement.core.capacity import is_valid_amount
+from placement.core.model import SHARING_TRAIT, ProviderState
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import (
+    ForbiddenRootTrait,
+    Isolate,
+    MemberOf,
+    ProviderRequirement,
+    RootTrait,
+)
+from placement.core.search.anchors import roots_in_aggregates
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.hypothetical import without
+
+ENABLED: Final = ForbiddenRootTrait.one("COMPUTE_STATUS_DISABLED")
+MIGRATION: Final = "MIGRATION"
+
+Resources = tuple[tuple[str, int], ...]
+"""Amounts by resource class, sorted by class."""
+
+Allocations = Mapping[int, Mapping[str, int]]
+"""Amounts by row and resource class."""
+
+Verdict = Literal["fits", "does_not_fit", "undetermined"]
+
+SkipReason = Literal["several_trees", "migration", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A consumer with its allocations; ``is_changed`` if one is on a provider without a row."""
+
+    uuid: str
+    type: str | None
+    project_id: str | None
+    allocations: Allocations
+    is_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What a target must have of the root that a consumer leaves.
+
+    ``ignored`` are aggregates that are drained as a whole.
+    """
+
+    aggregates: bool = True
+    trait_prefixes: tuple[str, ...] = ()
+    ignored: frozenset[str] = frozenset()
+
+    def of(self, root: ProviderState) -> frozenset[ProviderRequirement]:
+        """Return what a target must have of a root."""
+        aggregates = root.aggregates - self.ignored if self.aggregates else ()
+        traits = (name for name in root.traits if name.startswith(self.trait_prefixes))
+        return frozenset((*map(MemberOf.one, aggregates), *map(RootTrait.one, traits)))
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The needs of a consumer, and what a target must have: its aggregates and traits to keep.
+
+    ``others`` are the amounts of the other providers of its tree, ``shared`` the amounts on
+    sharing providers by row. ``resident`` are its amounts on providers of its tree that remain:
+    they are free for the consumer itself.
+    """
+
+    unsuffixed: Resources
+    others: tuple[Resources, ...]
+    shared: tuple[tuple[int, Resources], ...]
+    resident: tuple[tuple[tuple[str, int], int], ...]
+    of_root: frozenset[ProviderRequirement]
+
+    def request(self, kept: frozenset[int]) -> CandidateRequest:
+        """Return the request for a target at which these sharing providers keep their amounts."""
+        unsuffixed = Counter(dict(self.unsuffixed))
+        for row, resources in self.shared:
+            if row not in kept:
+                unsuffixed.update(dict(resources))
+        groups = [RequestGroup("", dict(unsuffixed))] if unsuffixed else []
+        groups += [
+            RequestGroup(f"_{number}", dict(resources))
+            for number, resources in enumerate(self.others)
+        ]
+        return CandidateRequest(tuple(groups), (Isolate(),))
+
+    @property
+    def total(self) -> Counter[str]:
+        """All amounts by class, without the amounts that may stay at sharing providers."""
+        total = Counter[str]()
+        for resources in (self.unsuffixed, *self.others):
+            total.update(dict(resources))
+        return total
+
+    def is_as_strict_as(self, other: "Needs") -> bool:
+        """Return whether each target of these needs is a target of the other needs."""
+        return self.of_root >= other.of_root
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Consumers with equal needs, in the order of UUIDs."""
+
+    needs: Needs
+    holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A consumer for which nothing is planned."""
+
+    holder: Holder
+    reason: SkipReason
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The allocations of a consumer after it moved to a root."""
+
+    holder: Holder
+    root: int
+    allocations: Allocations
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The drained providers of a snapshot, and what their consumers need.
+
+    ``remaining`` is the snapshot without the drained providers, ``demands`` are in the order in
+    which they are placed: the largest share of an average root first.
+    """
+
+    remaining: Snapshot
+    drained: Mask
+    demands: Sequence[Demand]
+    skipped: Sequence[Skipped]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, drained: Mask, holders: Iterable[Holder], keep: Keep) -> Self:
+        """Return the scene of drained rows and the consumers that have allocations on them."""
+        by_needs: dict[Needs, list[Holder]] = {}
+        skipped = []
+        for holder in sorted(holders, key=lambda holder: holder.uuid):
+            needs = _needs_of(snapshot, drained, holder, keep)
+            if isinstance(needs, Needs):
+                by_needs.setdefault(needs, []).append(holder)
+            else:
+                skipped.append(Skipped(holder, needs))
+        average = _average_root(snapshot)
+        demands = [Demand(needs, tuple(members)) for needs, members in by_needs.items()]
+        demands.sort(key=lambda each: (-_share(each.needs, average), each.holders[0].uuid))
+        return cls(without(snapshot, drained), drained, demands, skipped)
+
+    @cached_property
+    def consumers(self) -> int:
+        """The number of consumers to place."""
+        return sum(len(demand.holders) for demand in self.demands)
+
+    @cached_property
+    def _enabled(self) -> Mask:
+        snapshot = self.remaining
+        return snapshot.forest.is_root & ~self.drained & ENABLED.providers(snapshot)
+
+    def targets(self, needs: Needs) -> Mask:
+        """Return the roots that may take a consumer, whether or not its needs fit there."""
+        having = (each.providers(self.remaining) for each in needs.of_root)
+        return reduce(np.logical_and, having, self._enabled)
+
+    def variants(self, needs: Needs) -> Sequence[tuple[frozenset[int], Mask]]:
+        """Return the targets by the sharing providers that keep their amounts; most kept first."""
+        variants = [(frozenset[int](), self.targets(needs))]
+        for row, resources in needs.shared:
+            reached = self._reached(row, resources)
+            variants = [
+                *((kept | {row}, targets & reached) for kept, targets in variants),
+                *((kept, targets & ~reached) for kept, targets in variants),
+            ]
+        return [(kept, targets) for kept, targets in variants if targets.any()]
+
+    def _reached(self, row: int, resources: Resources) -> Mask:
+        """Return the roots at which the sharing provider may keep the amounts."""
+        snapshot, state = self.remaining, self.remaining.entries.state(row)
+        inventories = state.inventories
+        if not all(
+            name in inventories and is_valid_amount(inventories[name], amount)
+            for name, amount in resources
+        ):
+            return np.zeros(snapshot.size, dtype=np.bool_)
+        reached = roots_in_aggregates(snapshot, state.aggregates)
+        reached[snapshot.forest.root.item(row)] = False
+        return reached
+
+
+def _needs_of(snapshot: Snapshot, drained: Mask, holder: Holder, keep: Keep) -> Needs | SkipReason:
+    if holder.type == MIGRATION:
+        return "migration"
+    if holder.is_changed:
+        return "changed"
+    root = _root_of(snapshot, holder)
+    if root is None:
+        return "several_trees"
+    state = snapshot.entries.state(root)
+    unsuffixed, others, shared = Counter[str](), [], []
+    resident: dict[tuple[str, int], int] = {}
+    for row, allocated in holder.allocations.items():
+        amounts = {name: amount for name, amount in allocated.items() if amount > 0}
+        is_drained, is_local = drained[row], snapshot.forest.root.item(row) == root
+        if row == root or (is_drained and not is_local):
+            unsuffixed.update(amounts)
+        elif is_local:
+            others.append(tuple(sorted(amounts.items())))
+        else:
+            shared.append((row, tuple(sorted(amounts.items()))))
+        if is_local and not is_drained:
+            resident.update({(name, row): amount for name, amount in amounts.items()})
+    return Needs(
+        tuple(sorted(unsuffixed.items())),
+        tuple(sorted(others)),
+        tuple(sorted(shared)),
+        tuple(sorted(resident.items())),
+        keep.of(state),
+    )
+
+
+def _root_of(snapshot: Snapshot, holder: Holder) -> int | None:
+    """Return the root of the tree with the allocations of a consumer, None if there are several.
+
+    Sharing providers do not count, unless there are no others.
+    """
+    rows = holder.allocations
+    sharing = snapshot.traits.get(SHARING_TRAIT)
+    is_sharing = () if sharing is None else set(sharing.numbers.tolist())
+    local = [row for row in rows if row not in is_sharing] or rows
+    roots = {snapshot.forest.root.item(row) for row in local}
+    return roots.pop() if len(roots) == 1 else None
+
+
+def _average_root(snapshot: Snapshot) -> Mapping[str, float]:
+    """Return the free amount of each class, by root on average."""
+    roots = max(int(snapshot.forest.is_root.sum()), 1)
+    return {
+        name: max(float(column.free.sum()), 1.0) / roots
+        for name, column in snapshot.columns.items()
+    }
+
+
+def _share(needs: Needs, average: Mapping[str, float]) -> float:
+    return max(
+        (amount / average.get(name, 1.0) for name, amount in needs.total.items()), default=0
+    )

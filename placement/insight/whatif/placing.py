@@ -1,0 +1,194 @@
+"""Places consumers one after the other: the largest first, each on the root that it fits best.
+
+Consumers with equal needs are placed together. The roots on which they fit are ranked: the least
+free amount of the scarcest class comes first. The best root takes a consumer as often as it can,
+which makes it fuller, so that it remains the best. Roots are solved in blocks, in this order.
+
+A plan never counts on what another consumer releases: its moves are accepted in their order.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from placement.core.capacity import is_valid_amount
+from placement.core.search.anchors import possible_anchors
+from placement.core.search.candidate_streams import first_assignments
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import find_domains
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.rows import Amounts, Indices, Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement.insight.hypothetical import Taken, claimed, free_by_row
+from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Needs, Scene
+
+_BLOCK = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """The moves that were found, the consumers without one, and the snapshot after the moves."""
+
+    moves: Sequence[Move]
+    stuck: Sequence[Demand]
+    after: Snapshot
+
+
+def place(scene: Scene, deadline: Deadline) -> Placement:
+    """Return moves of as many consumers as the order allows.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    placing = _Placing(scene, deadline)
+    stuck = []
+    for demand in scene.demands:
+        left = placing.placed(demand)
+        if left:
+            stuck.append(Demand(demand.needs, tuple(left)))
+    return Placement(placing.moves, stuck, placing.snapshot)
+
+
+class _Placing:
+    """The state between two moves."""
+
+    def __init__(self, scene: Scene, deadline: Deadline) -> None:
+        self._scene = scene
+        self._deadline = deadline
+        self._scarcest = scarcest_classes(scene)
+        self.snapshot = scene.remaining
+        self.moves: list[Move] = []
+
+    def placed(self, demand: Demand) -> Sequence[Holder]:
+        """Place the consumers of a demand; return those that fit nowhere."""
+        left: Sequence[Holder] = demand.holders
+        for kept, targets in self._scene.variants(demand.needs):
+            plan = SearchPlan.of(demand.needs.request(kept))
+            variant = _Variant(demand.needs, kept, targets, plan)
+            if demand.needs.resident:
+                left = [holder for holder in left if self._fill(variant, [holder])]
+            else:
+                left = self._fill(variant, left)
+        return left
+
+    def _fill(self, variant: "_Variant", holders: Sequence[Holder]) -> Sequence[Holder]:
+        """Place consumers on the targets of a variant; return the remaining consumers."""
+        resident = dict(variant.needs.resident)
+        own = {key: -amount for key, amount in resident.items()}
+        while holders:
+            snapshot = claimed(self.snapshot, own)
+            remaining = list(holders)
+            taken: Counter[tuple[str, int]] = Counter()
+            for root, amounts in self._assignments(snapshot, variant):
+                count = min(_times(snapshot, amounts, taken), len(remaining))
+                for holder in remaining[:count]:
+                    allocations = with_kept(amounts, variant.needs, variant.kept)
+                    self.moves.append(Move(holder, root, allocations))
+                for key, amount in amounts.items() if count else ():
+                    taken[key] += count * amount
+                remaining = remaining[count:]
+                if not remaining:
+                    break
+            added = {key: amount - resident.get(key, 0) for key, amount in taken.items()}
+            self.snapshot = claimed(
+                self.snapshot, {key: amount for key, amount in added.items() if amount > 0}
+            )
+            if len(remaining) == len(holders):
+                return remaining
+            holders = remaining
+        return holders
+
+    def _assignments(self, snapshot: Snapshot, variant: "_Variant") -> Iterator[tuple[int, Taken]]:
+        """Yield the roots on which the needs fit with the amounts of their providers, ranked."""
+        plan, deadline = variant.plan, self._deadline
+        domains = find_domains(snapshot, plan, deadline)
+        possible = possible_anchors(snapshot, plan, domains, deadline) & variant.targets
+        if not possible.any():
+            return
+        problems = ProblemBuilder(snapshot, plan, domains)
+        ranked = iter(self._ranked(snapshot, variant.needs, possible).tolist())
+        while block := list(islice(ranked, _BLOCK)):
+            for root, rows in first_assignments(problems, block, deadline):
+                amounts = amounts_of(plan, rows)
+                if is_beside_kept(snapshot, amounts, variant.needs, variant.kept):
+                    yield root, amounts
+
+    def _ranked(self, snapshot: Snapshot, needs: Needs, possible: Mask) -> Indices:
+        rows = np.flatnonzero(possible)
+        names = [name for name in self._scarcest if name in needs.total]
+        keys = [free_by_root(snapshot, name)[rows] for name in reversed(names)]
+        return rows[np.lexsort(keys)] if keys else rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    needs: Needs
+    kept: frozenset[int]
+    targets: Mask
+    plan: SearchPlan
+
+
+def scarcest_classes(scene: Scene) -> Sequence[str]:
+    """Return the classes of the needs; the class with the least left comes first."""
+    total = Counter[str]()
+    for demand in scene.demands:
+        for name, amount in demand.needs.total.items():
+            total[name] += amount * len(demand.holders)
+    free = {name: int(scene.remaining.column(name).free.sum()) for name in total}
+    return sorted(total, key=lambda name: (free[name] / total[name], name))
+
+
+def free_by_root(snapshot: Snapshot, name: str) -> Amounts:
+    """Return the free amount of a class in each tree, at the row of its root."""
+    free = free_by_row(snapshot, name)
+    if not snapshot.forest.is_nested:
+        return free
+    return np.bincount(snapshot.forest.root, free, snapshot.size).astype(np.int64)
+
+
+def amounts_of(plan: SearchPlan, rows: Sequence[int]) -> Taken:
+    """Return the amounts of an assignment of providers to the slots of a plan."""
+    amounts: Counter[tuple[str, int]] = Counter()
+    for slot, row in zip(plan.slots, rows, strict=True):
+        for name, amount in slot.resources:
+            amounts[name, row] += amount
+    return amounts
+
+
+def _kept_amounts(needs: Needs, kept: frozenset[int]) -> Mapping[tuple[str, int], int]:
+    return {
+        (name, row): amount
+        for row, resources in needs.shared
+        if row in kept
+        for name, amount in resources
+    }
+
+
+def is_beside_kept(snapshot: Snapshot, amounts: Taken, needs: Needs, kept: frozenset[int]) -> bool:
+    """Return whether new amounts and those that stay are valid as one allocation."""
+    return all(
+        is_valid_amount(snapshot.entries.state(key[1]).inventories[key[0]], stays + amounts[key])
+        for key, stays in _kept_amounts(needs, kept).items()
+        if key in amounts
+    )
+
+
+def with_kept(amounts: Taken, needs: Needs, kept: frozenset[int]) -> Allocations:
+    """Return all allocations of a consumer that moved."""
+    allocations: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for (name, row), amount in (*amounts.items(), *_kept_amounts(needs, kept).items()):
+        allocations[row][name] += amount
+    return {row: dict(by_class) for row, by_class in allocations.items()}
+
+
+def _times(snapshot: Snapshot, amounts: Taken, taken: Counter[tuple[str, int]]) -> int:
+    """Return how often the amounts are free, after others were taken."""
+    return min((_free(snapshot, *key) - taken[key]) // amount for key, amount in amounts.items())
+
+
+def _free(snapshot: Snapshot, name: str, row: int) -> int:
+    column = snapshot.columns[name]
+    return column.free.item(int(column.rows.searchsorted(row)))

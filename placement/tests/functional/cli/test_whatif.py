@@ -1,0 +1,72 @@
+"""``openstack placement drain``: the answer first, then the moves."""
+
+import json
+
+import pytest
+
+from placement.tests.support.openstack_client import Client, add_claim, add_host
+from placement.tests.support.processes import ApiProcess
+
+SMALL, LARGE = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(2))
+RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client resources")
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory):
+    """A host with a small and a large server, and two smaller hosts."""
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+        service.get()
+        cn1 = add_host(service.url, "cn1.example.org", aggregates=[RACK], VCPU=16)
+        add_host(service.url, "cn2.example.org", VCPU=8)
+        add_host(service.url, "cn3.example.org", aggregates=[RACK], VCPU=4)
+        add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
+        add_claim(service.url, LARGE, {cn1: {"VCPU": 12}})
+        yield Client(service.url)
+
+
+def test_the_answer_comes_first(openstack):
+    result = openstack.run("placement drain", "cn1", "--keep", "none")
+    assert result.returncode == 1
+    first, assumed = result.stderr.splitlines()
+    assert first == (
+        "cn1.example.org: 1 of 2 servers fit elsewhere, on 1 host; 1 does not: "
+        f"{LARGE} (needs 12 VCPU; the most that one host has free is 8 (cn2.example.org))"
+    )
+    assert assumed.startswith("  Only Nova knows server groups")
+    table = result.stdout.splitlines()
+    assert max(map(len, table)) <= 80
+    assert [cell.strip() for cell in table[3].split("|")[1:-1]] == [
+        SMALL,
+        "cn1.example.org",
+        "cn3.example.org",
+    ]
+
+
+def test_moves_are_data(openstack):
+    result = openstack.run("placement drain", "--aggregate", RACK, "-f", "json")
+    assert result.returncode == 1
+    (move,) = json.loads(result.stdout)
+    assert move["consumer"] == SMALL
+    assert [each["name"] for each in move["to"]] == ["cn2.example.org"]
+    assert list(move["allocations"].values()) == [{"VCPU": 2}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Name a host, or give --aggregate or --rack."),
+        (["cn9"], "No provider has the name cn9. Similar names: "),
+        (["--rack", "CUSTOM_RACK_9"], "There is no provider with root trait CUSTOM_RACK_9"),
+        (["cn1", "--keep", "racks"], "traits:PREFIX"),
+    ],
+)
+def test_nothing_to_drain_is_an_error(openstack, arguments, sentence):
+    assert sentence in openstack.refused("placement drain", *arguments)
+
+
+def test_hosts_without_servers(openstack):
+    result = openstack.run("placement drain", "cn2", "cn3")
+    assert result.returncode == 0
+    assert result.stderr.startswith("cn2.example.org, cn3.example.org: no servers to move\n")

@@ -1,0 +1,176 @@
+"""Plans of drains over HTTP: their moves are accepted as claims, in their order."""
+
+import random
+import uuid
+
+import pytest
+import webtest
+
+from placement.core.model import SHARING_TRAIT
+from placement.tests.support.factories import new_provider
+from placement.tests.support.factories import uuid as new_uuid
+
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+
+
+@pytest.fixture
+def http(application):
+    return webtest.TestApp(application)
+
+
+def configure(http, provider, noun, value):
+    path = f"/resource_providers/{provider}"
+    generation = http.get(path, headers=HEADERS).json["generation"]
+    body = {"resource_provider_generation": generation, noun: value}
+    http.put_json(f"{path}/{noun}", body, headers=HEADERS)
+
+
+def claim(http, allocations, consumer=None, kind="INSTANCE"):
+    """Replace the allocations of a consumer, which are by provider; return it."""
+    consumer = consumer or new_uuid()
+    path = f"/allocations/{consumer}"
+    current = http.get(path, headers=HEADERS).json
+    body = {
+        "allocations": {each: {"resources": amounts} for each, amounts in allocations.items()},
+        "project_id": "p",
+        "user_id": "u",
+        "consumer_type": kind,
+        "consumer_generation": current.get("consumer_generation"),
+    }
+    http.put_json(path, body, headers=HEADERS)
+    return consumer
+
+
+def drained(http, query, keep="aggregates"):
+    return http.get(f"/insight/drain?{query}&keep={keep}", headers=HEADERS).json
+
+
+def follow(http, plan, gone):
+    """Make the moves of a plan; return whether nothing is allocated on the gone providers."""
+    for move in plan["moves"]:
+        claim(http, move["allocations"], move["consumer"], move["type"])
+    return all(
+        not http.get(f"/resource_providers/{each}/allocations", headers=HEADERS).json[
+            "allocations"
+        ]
+        for each in gone
+    )
+
+
+def test_flat_hosts_are_emptied(http, store):
+    rng = random.Random(7)
+    hosts = [new_provider(store, VCPU=64, MEMORY_MB=65536, DISK_GB=1000) for _ in range(12)]
+    for host in hosts:
+        for _ in range(rng.randint(1, 7)):
+            vcpus = rng.choice((1, 2, 3, 5, 8))
+            claim(http, {host: {"VCPU": vcpus, "MEMORY_MB": vcpus * 1024, "DISK_GB": 10}})
+    plan = drained(http, f"provider={hosts[0]}&provider={hosts[1]}&provider={hosts[2]}")
+    assert (plan["verdict"], plan["stuck"], plan["skipped"]) == ("fits", [], [])
+    assert plan["placed"] == plan["consumers"] == len(plan["moves"])
+    assert follow(http, plan, hosts[:3])
+    assert drained(http, f"provider={hosts[0]}")["consumers"] == 0
+
+
+def test_trees_with_devices_and_shared_storage(http, store):
+    storage = new_provider(store, DISK_GB=1000)
+    configure(http, storage, "traits", [SHARING_TRAIT])
+    configure(http, storage, "aggregates", [RACK])
+    trees = []
+    for _ in range(4):
+        host = new_provider(store, VCPU=16, MEMORY_MB=16384)
+        configure(http, host, "aggregates", [RACK])
+        trees.append((host, *(new_provider(store, parent=host, VGPU=4) for _ in range(2))))
+    for _ in range(2):
+        host, first, second = trees[0]
+        claim(
+            http,
+            {
+                host: {"VCPU": 3, "MEMORY_MB": 3000},
+                first: {"VGPU": 1},
+                second: {"VGPU": 2},
+                storage: {"DISK_GB": 50},
+            },
+        )
+    claim(http, {trees[1][0]: {"VCPU": 12, "MEMORY_MB": 100}})
+    plan = drained(http, f"in_tree={trees[0][1]}")
+    assert plan["verdict"] == "fits"
+    assert all(move["allocations"][storage] == {"DISK_GB": 50} for move in plan["moves"])
+    assert all(move["from"][0]["uuid"] == trees[0][0] for move in plan["moves"])
+    # another GPU of the same host can serve a consumer whose GPU is gone
+    of_gpu = drained(http, f"provider={trees[0][1]}")
+    assert (of_gpu["consumers"], of_gpu["verdict"]) == (2, "fits")
+    assert follow(http, plan, trees[0])
+
+
+def test_a_rack_by_aggregate_or_trait_is_drained_without_its_shared_storage(http, store):
+    storage = new_provider(store, DISK_GB=100)
+    configure(http, storage, "traits", [SHARING_TRAIT])
+    configure(http, storage, "aggregates", [RACK])
+    http.put("/traits/CUSTOM_RACK_1", headers=HEADERS)
+    inside = [new_provider(store, VCPU=8) for _ in range(2)]
+    outside = new_provider(store, VCPU=8, DISK_GB=60)
+    for host in inside:
+        configure(http, host, "aggregates", [RACK])
+        configure(http, host, "traits", ["CUSTOM_RACK_1"])
+        claim(http, {host: {"VCPU": 3}, storage: {"DISK_GB": 20}})
+    for query in (f"member_of={RACK}", "root_trait=CUSTOM_RACK_1"):
+        plan = drained(http, query, keep="none")
+        assert sorted(each["uuid"] for each in plan["providers"]) == sorted(inside)
+        assert plan["verdict"] == "fits"
+        # the storage does not share with the other host: the disks move
+        assert [move["allocations"] for move in plan["moves"]] == [
+            {outside: {"VCPU": 3, "DISK_GB": 20}}
+        ] * 2
+    assert drained(http, f"member_of={RACK}")["verdict"] == "fits"  # it is not kept
+    assert drained(http, "root_trait=CUSTOM_RACK_1")["verdict"] == "does_not_fit"
+    assert follow(http, plan, inside)
+
+
+def test_consumers_that_are_not_planned(http, store):
+    first, second = (new_provider(store, VCPU=8) for _ in range(2))
+    spanning = claim(http, {first: {"VCPU": 1}, second: {"VCPU": 1}})
+    migration = claim(http, {first: {"VCPU": 1}}, kind="MIGRATION")
+    plan = drained(http, f"provider={first}")
+    assert plan["consumers"] == 0
+    assert {each["consumer"]: each["reason"] for each in plan["skipped"]} == {
+        spanning: "several_trees",
+        migration: "migration",
+    }
+
+
+def test_traits_of_the_root_are_kept(http, store):
+    for name in ("CUSTOM_AZ_A", "CUSTOM_AZ_B"):
+        http.put(f"/traits/{name}", headers=HEADERS)
+    first, other, disabled, same = (new_provider(store, VCPU=8) for _ in range(4))
+    configure(http, first, "traits", ["CUSTOM_AZ_A"])
+    configure(http, other, "traits", ["CUSTOM_AZ_B"])
+    configure(http, disabled, "traits", ["CUSTOM_AZ_A", "COMPUTE_STATUS_DISABLED"])
+    claim(http, {first: {"VCPU": 3}})
+    assert drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["verdict"] == "does_not_fit"
+    configure(http, same, "traits", ["CUSTOM_AZ_A"])
+    (move,) = drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["moves"]
+    assert [each["uuid"] for each in move["to"]] == [same]
+
+
+def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
+    monkeypatch.setattr("placement.insight.whatif.http.MOST_PROVIDERS", 1)
+    hosts = [new_provider(store, VCPU=8) for _ in range(2)]
+    query = "&".join(f"provider={host}" for host in hosts)
+    refused = http.get(f"/insight/drain?{query}", headers=HEADERS, status=400).json
+    assert "selects 2 providers; a plan drains at most 1" in refused["errors"][0]["detail"]
+    monkeypatch.setattr("placement.insight.whatif.sql.MOST_CONSUMERS", 1)
+    for _ in range(2):
+        claim(http, {hosts[0]: {"VCPU": 1}})
+    path = f"/insight/drain?provider={hosts[0]}"
+    refused = http.get(path, headers=HEADERS, status=400).json
+    assert "have 2 consumers; a plan has at most 1" in refused["errors"][0]["detail"]
+
+
+def test_equal_states_give_equal_plans(http, store):
+    hosts = [new_provider(store, VCPU=16) for _ in range(4)]
+    for number in range(5):
+        claim(http, {hosts[0]: {"VCPU": 3}}, str(uuid.UUID(int=number)))
+    plans = [drained(http, f"provider={hosts[0]}&limit_moves={n}")["moves"] for n in (5, 6)]
+    assert plans[0] == plans[1]
+    assert [move["consumer"][-1] for move in plans[0]] == list("01234")

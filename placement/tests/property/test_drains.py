@@ -1,0 +1,88 @@
+"""Drains of random small clouds against all plans by brute force.
+
+``DRAIN_WORLDS`` is the number of clouds.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+
+import pytest
+
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import mask_of
+from placement.insight.whatif.drain import drain
+from placement.insight.whatif.model import Holder, Keep, Scene
+from placement.tests.support.drains import BruteForce, Case, claim_in_order, random_case
+from placement.tests.support.provider_tables import snapshot_of_states
+
+WORLDS = int(os.environ.get("DRAIN_WORLDS", "300"))
+FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
+
+
+def planned(case: Case):
+    """Return the scene, the drain, and a function from rows to numbers of providers."""
+    snapshot = snapshot_of_states(case.states)
+    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
+    holders = [
+        Holder(
+            uuid,
+            "INSTANCE",
+            "project",
+            {row_of[at]: amounts for at, amounts in allocations.items()},
+        )
+        for uuid, allocations in case.consumers.items()
+    ]
+    drained = mask_of([row_of[at] for at in case.drained], snapshot.size)
+    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    scene = Scene.of(snapshot, drained, holders, keep)
+    return scene, drain(scene, Deadline(20, time.monotonic)), row_of.index
+
+
+def verdict(seed: int) -> str:
+    """Return the verdict about a random cloud, after it was compared with all plans."""
+    case = random_case(random.Random(seed))
+    scene, result, number_of = planned(case)
+    skipped = {each.holder.uuid for each in scene.skipped}
+    several = {
+        uuid for uuid, held in case.consumers.items() if BruteForce(case).source(held) is None
+    }
+    assert skipped == several
+    asked = {uuid: held for uuid, held in case.consumers.items() if uuid not in skipped}
+    case = Case(case.states, asked, case.drained, case.prefixes, case.keeps_aggregates)
+    force = BruteForce(case)
+    moves = [
+        (move.holder.uuid, {number_of(row): amounts for row, amounts in move.allocations.items()})
+        for move in result.moves
+    ]
+    claim_in_order(case, moves)
+    for (uuid, allocations), move in zip(moves, result.moves, strict=True):
+        assert allocations in list(force.options(asked[uuid]))
+        assert force.is_target(number_of(move.root), force.source(asked[uuid]))
+    placed, stuck = {uuid for uuid, _ in moves}, {each.holder.uuid for each in result.stuck}
+    assert placed | stuck == asked.keys()
+    assert placed.isdisjoint(stuck)
+    assert (result.verdict == "fits") == (not stuck)
+    assert bool(result.reasons) == bool(stuck)
+    if result.verdict == "does_not_fit":
+        assert not force.is_possible()
+    for each in result.stuck:
+        assert not (each.is_proved and force.fits_alone(asked[each.holder.uuid]))
+    if result.verdict == "undetermined" and force.is_possible():
+        return "undetermined, possible"
+    return result.verdict
+
+
+def test_no_verdict_is_wrong():
+    """``fits`` can be claimed in the order of the moves; ``does_not_fit`` has no plan at all."""
+    verdicts = Counter[str]()
+    for seed in range(FIRST, FIRST + WORLDS):
+        try:
+            verdicts[verdict(seed)] += 1
+        except AssertionError as error:
+            pytest.fail(f"seed {seed}: {error!r}")
+    print(verdicts)
+    assert verdicts["fits"] > WORLDS / 5
+    assert verdicts["does_not_fit"] > WORLDS / 5
+    assert verdicts["undetermined"] + verdicts["undetermined, possible"] < WORLDS / 20
