@@ -60,8 +60,8 @@ export class Api {
     return this.json(`/requests?${new URLSearchParams(parameters)}`);
   }
 
-  summary(): Promise<RequestSummary> {
-    return this.json("/requests/summary");
+  summary(parameters: Record<string, string>): Promise<RequestSummary> {
+    return this.json(`/requests/summary?${new URLSearchParams(parameters)}`);
   }
 
   request(id: string): Promise<{ requests: RecordedRequest[] }> {

@@ -6,7 +6,7 @@ import type { Amounts } from "./cloud";
 import { FULL_SHARE } from "./cloud";
 import type { Names as NamesByKind } from "./documents";
 import { ago, amount, dateTime, decimal } from "./format";
-import { addressOf } from "./router";
+import { addressOf, changed } from "./router";
 import { useNow, useShared } from "./state";
 
 export function Bar({ name, amounts }: { name: string; amounts: Amounts }) {
@@ -121,24 +121,26 @@ export function Chips({ names, title }: { names: readonly string[]; title: strin
 // Links to a view with one value of a parameter, with the count of each value, and to all of them.
 export function Choices(props: {
   view: string;
+  parameters: URLSearchParams;
   parameter: string;
   all: string;
   counts: readonly (readonly [string, number])[];
   chosen: string;
   show: (value: string) => string;
 }) {
-  const { view, parameter, all, counts, chosen, show } = props;
+  const { view, parameters, parameter, all, counts, chosen, show } = props;
+  const link = (value: string) => addressOf(view, "", changed(parameters, parameter, value));
   return (
     <ul class="choices" aria-label={all}>
       {chosen !== "" && (
         <li>
-          <a href={addressOf(view)}>{all}</a>
+          <a href={link("")}>{all}</a>
         </li>
       )}
       {counts.map(([value, count]) => (
         <li key={value}>
           <a
-            href={addressOf(view, "", `${parameter}=${encodeURIComponent(value)}`)}
+            href={link(value)}
             aria-current={value === chosen ? "true" : undefined}
           >
             {show(value)} <span class="count">{decimal(count)}</span>

@@ -13,6 +13,14 @@ export function parseAddress(hash: string): Address {
   return { view: view || "cloud", id: decodeURIComponent(id.join("/")), query: rest.join("?") };
 }
 
+// The query with one parameter set, or removed if its value is empty.
+export function changed(parameters: URLSearchParams, key: string, value: string): string {
+  const others = new URLSearchParams(parameters);
+  if (value === "") others.delete(key);
+  else others.set(key, value);
+  return others.toString();
+}
+
 export function addressOf(view: string, id = "", query = ""): string {
   return `#/${view}${id ? `/${encodeURIComponent(id)}` : ""}${query ? `?${query}` : ""}`;
 }

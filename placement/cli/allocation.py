@@ -32,7 +32,11 @@ _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request"
 _TABLE_COLUMNS = ("at", "reason", "request")
 _LONG = ("project_id", "user_id", "microversion")
 _FILTERS = {
-    "since": ("--since", "<time>", "Only requests after this time; ISO 8601, in UTC."),
+    "since": (
+        "--since",
+        "<time>",
+        "Only requests after this time: 1h, 2h30m, yesterday or 2026-11-25 18:00 (UTC).",
+    ),
     "project_id": (
         "--project",
         "<project>",

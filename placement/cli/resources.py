@@ -71,7 +71,7 @@ _OPTIONS = {
     "older_than": (
         "--older-than",
         "<time>",
-        "Only consumers created before this time; ISO 8601, in UTC.",
+        "Only consumers created before this time: 30d, yesterday or 2026-11-25 18:00 (UTC).",
     ),
     "limit": ("--limit", "<limit>", "Number of consumers to list, at most 10000. Default: 1000."),
     "marker": ("--marker", "<marker>", "Begin after this page."),

@@ -5,10 +5,12 @@ from urllib.parse import urlencode
 
 from placement import exception
 from placement.http.request import Request
+from placement.insight.times import FORMS, time_of
 from placement.microversion import Version
 from placement.parse import validation
 from placement.schemas.base import Schema, Windows, always, closed
 
+TIME: Schema = {"type": "string", "minLength": 1, "description": FORMS}
 NOTHING_QUERY = always(closed({}))
 _NOTHING = validation.query_validators(NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
@@ -40,21 +42,14 @@ def nothing(request: Request) -> None:
 
 
 def time(parameter: str, value: str) -> datetime:
-    """Return the value of a parameter as a time in UTC.  A value without an offset is in UTC.
-
-    >>> time("since", "2026-11-21T02:14:07+01:00").isoformat()
-    '2026-11-21T01:14:07+00:00'
+    """Return the value of a parameter as a time in UTC; see ``times.time_of``.
 
     Raises: BadRequest.
     """
     try:
-        at = datetime.fromisoformat(value)
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise exception.BadRequest(
-            f"{validation.PREFIX}{parameter} is {value!r}, which is not a time in ISO 8601, such "
-            "as 2026-11-21T02:14:07Z."
-        ) from None
+        return time_of(value, datetime.now(UTC))
+    except ValueError as error:
+        raise exception.BadRequest(f"{validation.PREFIX}{parameter}: {error}") from None
 
 
 def text(pairs: validation.QueryPairs) -> str:

@@ -13,7 +13,7 @@ import {
   sorted,
 } from "../hosts";
 import { Empty } from "../parts";
-import { type Address, addressOf } from "../router";
+import { type Address, addressOf, changed } from "../router";
 import { useShared } from "../state";
 import { Cards } from "./cards";
 import { type CloudChoice, choiceOf, Filters } from "./filters";
@@ -30,14 +30,11 @@ export function CloudView({ query }: { query: string }) {
   const { live, version } = useShared();
   const classes = useMemo(() => live.cloud.classes(), [version]);
   const first = useFirstClass(live.cloud, classes);
-  const choice = choiceOf(new URLSearchParams(query), first);
-  const set = (key: string, value: string) => {
-    const parameters = new URLSearchParams(query);
-    if (value === "") parameters.delete(key);
-    else parameters.set(key, value);
-    location.replace(addressOf("cloud", "", parameters.toString()));
-  };
-  const isWall = new URLSearchParams(query).has("wallboard");
+  const parameters = new URLSearchParams(query);
+  const choice = choiceOf(parameters, first);
+  const set = (key: string, value: string) =>
+    location.replace(addressOf("cloud", "", changed(parameters, key, value)));
+  const isWall = parameters.has("wallboard");
   useEscape(isWall, () => set("wallboard", ""));
   if (live.status.at === null) return <Empty>Loading the providers …</Empty>;
   if (live.cloud.providers.size === 0) {

@@ -12,7 +12,8 @@ const SHOWN = 50;
 
 export function FindingsView({ query }: { query: string }) {
   const { api } = useShared();
-  const chosen = new URLSearchParams(query).get("code") ?? "";
+  const parameters = new URLSearchParams(query);
+  const chosen = parameters.get("code") ?? "";
   const { value, error, loading } = useLoaded("findings", () => api.findings());
   const groups = byCode(value?.findings ?? []);
   const ofCode = groups.filter(({ code }) => code === chosen);
@@ -26,6 +27,7 @@ export function FindingsView({ query }: { query: string }) {
       {groups.length > 1 && (
         <Choices
           view="findings"
+          parameters={parameters}
           parameter="code"
           all="All findings"
           counts={groups.map(({ code, findings }) => [code, findings.length])}

@@ -5,8 +5,8 @@ import { inUnits } from "../findings";
 import { amounts, dateTime, reason } from "../format";
 import { Ago, Breakable, Choices, Empty, Failure, Id, Name } from "../parts";
 import { keyOf } from "../refusals";
-import { addressOf } from "../router";
-import { useLoaded, useNameOf, useShared, useTicks } from "../state";
+import { addressOf, changed } from "../router";
+import { useLoaded, useNameOf, useSettled, useShared, useTicks } from "../state";
 import { Table } from "../table";
 import { ExplanationPanel } from "./explanation";
 import { Summaries } from "./summaries";
@@ -22,31 +22,65 @@ export function RequestsView({ id, query }: { id: string; query: string }) {
 function RequestList({ query }: { query: string }) {
   const { api } = useShared();
   const ticks = useTicks(INTERVAL_MS);
-  const chosen = new URLSearchParams(query).get("reason") ?? "";
-  const { value, error } = useLoaded(`${chosen} ${ticks}`, () =>
-    api.requests({ limit: LIMIT, ...(chosen ? { reason: chosen } : {}) }),
+  const parameters = new URLSearchParams(query);
+  const chosen = parameters.get("reason") ?? "";
+  const since = useSettled(parameters.get("since") ?? "");
+  const filter = { ...(chosen ? { reason: chosen } : {}), ...(since ? { since } : {}) };
+  const { value, error } = useLoaded(`${chosen} ${since} ${ticks}`, () =>
+    api.requests({ limit: LIMIT, ...filter }),
   );
   const requests = value?.requests ?? [];
   return (
     <>
       <h1>Requests without a result</h1>
+      <Since parameters={parameters} />
       {error && <Failure error={error} what="The list of requests" />}
-      {chosen === "" && <Summaries />}
-      <Reasons requests={requests} chosen={chosen} />
+      {chosen === "" && !error && <Summaries since={since} />}
+      <Reasons requests={requests} chosen={chosen} parameters={parameters} />
       {value && requests.length === 0 && (
-        <Empty>Every recorded request found candidates, and no claim was refused.</Empty>
+        <Empty>
+          Every recorded request {since && `since ${since} `}found candidates, and no claim was
+          refused.
+        </Empty>
       )}
       {requests.length > 0 && <RequestTable requests={requests} />}
     </>
   );
 }
 
-function Reasons({ requests, chosen }: { requests: RecordedRequest[]; chosen: string }) {
+function Since({ parameters }: { parameters: URLSearchParams }) {
+  return (
+    <div class="filters">
+      <label>
+        Since{" "}
+        <input
+          type="search"
+          value={parameters.get("since") ?? ""}
+          placeholder="1h, yesterday, 18:00"
+          spellcheck={false}
+          onInput={(event) =>
+            location.replace(
+              addressOf("requests", "", changed(parameters, "since", event.currentTarget.value)),
+            )
+          }
+        />
+      </label>
+    </div>
+  );
+}
+
+function Reasons(props: {
+  requests: RecordedRequest[];
+  chosen: string;
+  parameters: URLSearchParams;
+}) {
+  const { requests, chosen, parameters } = props;
   const counts = new Map<string, number>();
   for (const { reason: code } of requests) counts.set(code, (counts.get(code) ?? 0) + 1);
   return (
     <Choices
       view="requests"
+      parameters={parameters}
       parameter="reason"
       all="All reasons"
       counts={[...counts]}

@@ -1,8 +1,8 @@
-// Refusals of the last 24 hours, by the hour: what they lacked, and who asked.
+// Refusals of a day, or since a time, by the hour: what they lacked, and who asked.
 
 import type { ComponentChildren } from "preact";
 import type { Count, RequestSummary } from "../documents";
-import { decimal, plural, reason } from "../format";
+import { dateTime, decimal, plural, reason } from "../format";
 import { Breakable, Failure, Id } from "../parts";
 import { useLoaded, useShared, useTicks } from "../state";
 import { bar, number, Table } from "../table";
@@ -10,15 +10,19 @@ import { bar, number, Table } from "../table";
 const INTERVAL_MS = 60_000;
 const ROWS = 5;
 
-export function Summaries() {
+export function Summaries({ since }: { since: string }) {
   const { api } = useShared();
   const ticks = useTicks(INTERVAL_MS);
-  const { value, error } = useLoaded(`summary ${ticks}`, () => api.summary());
+  const { value, error } = useLoaded(`${since} ${ticks}`, () =>
+    api.summary(since ? { since } : {}),
+  );
   if (error) return <Failure error={error} what="The summary" />;
   if (value === null || value.requests === 0) return null;
   return (
     <section aria-labelledby="summary-title">
-      <h2 id="summary-title">{plural(value.requests, "refusal")} in 24 hours</h2>
+      <h2 id="summary-title">
+        {plural(value.requests, "refusal")} {since ? `since ${dateTime(value.since)}` : "in 24 hours"}
+      </h2>
       <div class="summaries">
         <Lists summary={value} />
       </div>

@@ -18,7 +18,7 @@ CONSUMERS_QUERY = always(
         {
             **dict.fromkeys(("project_id", "user_id", "type"), TEXT),
             **dict.fromkeys(("provider", "in_tree"), UUID),
-            "older_than": TEXT,
+            "older_than": queries.TIME,
             "limit": queries.described("a number from 1 to 10000", "^([1-9][0-9]{0,3}|10000)$"),
             "marker": TEXT,
         }

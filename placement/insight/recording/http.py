@@ -29,7 +29,7 @@ REASONS = tuple(
 """The codes of recorded requests."""
 
 _FILTER: Schema = {
-    "since": {"type": "string", "format": "date-time", "minLength": 1},
+    "since": queries.TIME,
     "project_id": NAME,
     "reason": {"type": "string", "enum": list(REASONS)},
 }

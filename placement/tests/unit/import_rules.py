@@ -64,7 +64,10 @@ INTERNAL = {
     },
     "insight": _INSIGHT,
     "insight.documents": set(),
-    "insight.queries": {"schemas", "parse", "microversion", "exception", "http"},
+    "insight.queries": {
+        *("schemas", "parse", "microversion", "exception", "http", "insight.times"),
+    },
+    "insight.times": set(),
     "insight.explanation": {*_INSIGHT, "insight.explanation"},
     "insight.capacity": {*_INSIGHT, "insight.capacity", "insight.explanation"},
     "insight.hypothetical": {"core"},

@@ -41,7 +41,7 @@ QUERY = {
     "changed_since": ["yesterday"],
     "by": ["none", "aggregate", "root", "root_trait:HW_"],
     "provider": UUIDS,
-    "older_than": ["2026-11-21T02:14:07Z"],
+    "older_than": ["2026-11-21T02:14:07Z", "2h30m", "yesterday 18:00"],
     "marker": UUIDS,
 }
 ASK_FOR_CANDIDATES = {"/allocation_candidates", "/insight/capacity", "/insight/explanation"}

@@ -240,6 +240,8 @@ def test_filters_hold_together(http):
     assert recorded(http, f"?since={future}") == []
     assert recorded(http, "?since=9999-12-31") == []
     assert len(recorded(http, "?since=0001-01-01")) == 3
+    for since in ("1h", "2h30m", "yesterday", "2d"):
+        assert len(recorded(http, f"?since={since}")) == 3
 
 
 def names(document):
@@ -279,7 +281,14 @@ def test_a_summary_counts_by_what_was_lacking(http):
     "query",
     [
         *("limit=0", "limit=1001", "limit=x", "marker=x", "marker=-1"),
-        *("since=yesterday", "since=", "since=0001-01-01T00:00:00%2B14:00"),
+        *(
+            "since=recently",
+            "since=",
+            "since=1x",
+            "since=9999999d",
+            "since=999999w",
+            "since=0001-01-01T00:00:00%2B14:00",
+        ),
         *("reason=CAPACITY", "project_id=", "what=ever"),
     ],
 )
