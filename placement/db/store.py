@@ -219,13 +219,11 @@ class Store:
         """
 
         def attempt() -> T:
-            with (
-                self.exclusive,
-                errors.connecting(),
-                self.engines().reader.connect() as connection,
-                self._ending_lineage(),
-            ):
-                return execute(connection, *arguments)
+            with self.exclusive:
+                with errors.connecting():
+                    connection = self.engines().reader.connect()
+                with connection, errors.translated(), self._ending_lineage():
+                    return execute(connection, *arguments)
 
         return retried_read(attempt)
 

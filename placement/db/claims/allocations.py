@@ -39,30 +39,34 @@ _OWNERS = consumers.join(projects, projects.c.id == consumers.c.project_id).join
     users, users.c.id == consumers.c.user_id
 )
 _OWNED = _OWNERS.join(allocations, _allocation.consumer_id == consumers.c.uuid)
-_RECORDED = _OWNED.join(resource_classes, resource_classes.c.id == _allocation.resource_class_id)
-_RECORDED_WITH_TYPE = _RECORDED.outerjoin(
-    consumer_types, consumer_types.c.id == consumers.c.consumer_type_id
-)
+_IS_OF_CLASS = resource_classes.c.id == _allocation.resource_class_id
+_IS_OF_TYPE = consumer_types.c.id == consumers.c.consumer_type_id
+_RECORDED = _OWNED.join(resource_classes, _IS_OF_CLASS).outerjoin(consumer_types, _IS_OF_TYPE)
 _class_name = resource_classes.c.name.label("resource_class")
 _amount = sa.func.sum(_allocation.used).label("amount")
 
 _ON_PROVIDER = with_resources(
-    _RECORDED,
-    _allocation.resource_provider_id,
-    consumers.c.uuid.label("consumer_uuid"),
-    consumers.c.generation.label("consumer_generation"),
+    [
+        (allocations, _allocation.resource_provider_id == resource_providers.c.id),
+        (consumers, consumers.c.uuid == _allocation.consumer_id),
+        (projects, projects.c.id == consumers.c.project_id),
+        (users, sa.and_(users.c.id == consumers.c.user_id, projects.c.id.is_not(None))),
+        (resource_classes, sa.and_(_IS_OF_CLASS, users.c.id.is_not(None))),
+    ],
     _class_name,
     _allocation.used.label("amount"),
     _modified_at,
+    consumers.c.uuid.label("consumer_uuid"),
+    consumers.c.generation.label("consumer_generation"),
 ).order_by(_allocation.id)
 _root = resource_providers.alias("root")
 _OF_CONSUMER = (
     sa.select(
-        resource_providers.c.uuid,
-        GENERATION.label("generation"),
         _class_name,
         _allocation.used.label("amount"),
         _modified_at,
+        resource_providers.c.uuid,
+        GENERATION.label("generation"),
         consumers.c.uuid.label("consumer_uuid"),
         projects.c.external_id.label("project_id"),
         users.c.external_id.label("user_id"),
@@ -70,7 +74,7 @@ _OF_CONSUMER = (
         consumer_types.c.name.label("type"),
     )
     .select_from(
-        _RECORDED_WITH_TYPE.join(
+        _RECORDED.join(
             resource_providers, resource_providers.c.id == _allocation.resource_provider_id
         ).join(_root, _root.c.id == resource_providers.c.root_provider_id)
     )
@@ -168,7 +172,7 @@ class Allocations(Statements):
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""
         rows = self._of_owner(_USAGE, project_id, user_id)
-        return {name: int(amount) for name, amount in rows}
+        return {name: int(amount) for name, amount in rows if name is not None}
 
     def usage_by_type(self, project_id: str, user_id: str | None) -> dict[str | None, TypeUsage]:
         """Return the number of consumers and the allocated amounts, by consumer type.
@@ -178,10 +182,10 @@ class Allocations(Statements):
         resources: dict[str | None, dict[str, int]] = defaultdict(dict)
         counts: dict[str | None, int] = {}
         rows = self._of_owner(_USAGE_BY_TYPE, project_id, user_id)
-        for type_, name, number, *_ in rows:
-            if name is None:
+        for type_, class_id, name, number, _ in rows:
+            if class_id is None:
                 counts[type_] = int(number)
-            else:
+            elif name is not None:
                 resources[type_][name] = int(number)
         return {type_: TypeUsage(counts[type_], amounts) for type_, amounts in resources.items()}
 
@@ -197,50 +201,35 @@ class Allocations(Statements):
 
 _Conditions = Sequence[sa.ColumnElement[bool]]
 
+# A database sums by ids much faster than by names, so a subquery reads the name of a sum.
+_name_of_class = sa.select(resource_classes.c.name).where(_IS_OF_CLASS).scalar_subquery()
+_name_of_type = sa.select(consumer_types.c.name).where(_IS_OF_TYPE).scalar_subquery()
+_type_id, _class_id = consumers.c.consumer_type_id, _allocation.resource_class_id
 
-# A database sums by ids much faster than by names, so names are joined to the sums.
+
 def _usage(owned_by: _Conditions) -> sa.Select[Any]:
-    """Return the statement for the amounts by the names of classes."""
-    class_id = _allocation.resource_class_id
-    sums = (
-        sa.select(class_id, _amount)
-        .select_from(_OWNED).where(*owned_by).group_by(class_id).subquery()
-    )  # fmt: skip
-    return (
-        sa.select(_class_name, sums.c.amount)
-        .join(sums, sums.c.resource_class_id == resource_classes.c.id)
-        .order_by(resource_classes.c.id)
-    )
+    """Return the statement for the amounts by class."""
+    sums = sa.select(_name_of_class, _amount).select_from(_OWNED).where(*owned_by)
+    return sums.group_by(_class_id).order_by(_class_id)
 
 
 def _usage_by_type(owned_by: _Conditions) -> sa.CompoundSelect[Any]:
-    """Return the statement for the amounts by the names of consumer type and class.
+    """Return the statement for the amounts by consumer type and class.
 
-    A row without class has the number of consumers with allocations.
+    A row without class id has the number of consumers with allocations.
     """
-    type_id, class_id = consumers.c.consumer_type_id, _allocation.resource_class_id
-    sums = (
-        sa.select(type_id, class_id, _amount)
-        .select_from(_OWNED).where(*owned_by).group_by(type_id, class_id).subquery()
+    has_allocations = sa.exists().where(_allocation.consumer_id == consumers.c.uuid)
+    amounts = (
+        sa.select(
+            _name_of_type, _class_id.label("class_id"), _name_of_class, _amount,
+            _type_id.label("type_id"),
+        )
+        .select_from(_OWNED).where(*owned_by).group_by(_type_id, _class_id)
     )  # fmt: skip
-    counts = (
-        sa.select(type_id, sa.func.count().label("number"))
-        .select_from(_OWNERS)
-        .where(*owned_by, sa.exists().where(_allocation.consumer_id == consumers.c.uuid))
-        .group_by(type_id).subquery()
+    numbers = (
+        sa.select(_name_of_type, sa.null(), sa.null(), sa.func.count(), _type_id)
+        .select_from(_OWNERS).where(*owned_by, has_allocations).group_by(_type_id)
     )  # fmt: skip
-    amounts = sa.select(
-        consumer_types.c.name, _class_name, sums.c.amount,
-        sums.c.consumer_type_id.label("type_id"), sums.c.resource_class_id.label("class_id"),
-    ).select_from(
-        sums.join(resource_classes, resource_classes.c.id == sums.c.resource_class_id)
-        .outerjoin(consumer_types, consumer_types.c.id == sums.c.consumer_type_id)
-    )  # fmt: skip
-    numbers = sa.select(
-        consumer_types.c.name, sa.null(), counts.c.number, counts.c.consumer_type_id, sa.null()
-    ).select_from(
-        counts.outerjoin(consumer_types, consumer_types.c.id == counts.c.consumer_type_id)
-    )
     return sa.union_all(amounts, numbers).order_by("type_id", "class_id")
 
 
@@ -254,11 +243,11 @@ _USAGE_BY_TYPE = {False: _usage_by_type(_OF_PROJECT), True: _usage_by_type(_OF_U
 class _Allocated(NamedTuple):
     """An amount, on or of what has the UUID and the generation."""
 
-    uuid: str
-    generation: int
     resource_class: str
     amount: int
     modified_at: datetime | None
+    uuid: str
+    generation: int
 
 
 def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResources]:

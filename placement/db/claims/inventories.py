@@ -28,7 +28,13 @@ from placement.db.resources.providers import (
     provider_ids,
     with_resources,
 )
-from placement.db.tables import LIMITS, allocations, inventories, resource_classes
+from placement.db.tables import (
+    LIMITS,
+    allocations,
+    inventories,
+    resource_classes,
+    resource_providers,
+)
 from placement.db.writes import Statements, Write, chunks, numbered, one_of, rows_of
 
 _inventory_c = inventories.c
@@ -49,8 +55,10 @@ _READ = (
 _MAX_RATIO = 3.40282e38
 
 _WITH_PROVIDER = with_resources(
-    inventories.join(resource_classes, resource_classes.c.id == _inventory_c.resource_class_id),
-    _inventory_c.resource_provider_id,
+    [
+        (inventories, _inventory_c.resource_provider_id == resource_providers.c.id),
+        (resource_classes, resource_classes.c.id == _inventory_c.resource_class_id),
+    ],
     resource_classes.c.name,
     _inventory_c.resource_class_id,
     _inventory_c.used,

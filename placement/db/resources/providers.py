@@ -58,13 +58,19 @@ _PROVIDER_COLUMNS = len(SELECT_PROVIDER.selected_columns)
 
 
 def with_resources(
-    resources: sa.FromClause, provider_id: sa.Column[int], *columns: sa.ColumnElement[Any]
+    links: Iterable[tuple[sa.FromClause, sa.ColumnElement[bool]]], *columns: sa.ColumnElement[Any]
 ) -> sa.Select[Any]:
     """Return the statement for ``find_with``: the columns of each resource of a provider.
 
-    The first column is NULL only if the provider has no such resources.
+    ``links`` are tables, each with its condition on the tables before it. Outer joins keep this
+    order, so a database reads the rows of the provider only: with inner joins, MariaDB reads all
+    consumers of a project for the allocations of a provider. The first column is of the last
+    table: it is NULL if the provider has no resources, or the row of a table is missing.
     """
-    return _FIND.outerjoin(resources, provider_id == _provider.id).add_columns(*columns)
+    statement = _FIND.add_columns(*columns)
+    for table, condition in links:
+        statement = statement.outerjoin(table, condition)
+    return statement
 
 
 def find_with(
@@ -101,17 +107,19 @@ _NODES = sa.select(
 
 _association = resource_provider_aggregates.c
 _WITH_AGGREGATES = with_resources(
-    resource_provider_aggregates.join(
-        placement_aggregates, placement_aggregates.c.id == _association.aggregate_id
-    ),
-    _association.resource_provider_id,
+    [
+        (resource_provider_aggregates, _association.resource_provider_id == _provider.id),
+        (placement_aggregates, placement_aggregates.c.id == _association.aggregate_id),
+    ],
     placement_aggregates.c.uuid,
 ).order_by(placement_aggregates.c.id)
-_trait = select_names(traits).selected_columns
+_trait = resource_provider_traits.c
 _WITH_TRAITS = with_resources(
-    resource_provider_traits.join(traits, traits.c.id == resource_provider_traits.c.trait_id),
-    resource_provider_traits.c.resource_provider_id,
-    *_trait,
+    [
+        (resource_provider_traits, _trait.resource_provider_id == _provider.id),
+        (traits, traits.c.id == _trait.trait_id),
+    ],
+    *select_names(traits).selected_columns,
 ).order_by(traits.c.id)
 
 _child = resource_providers.alias("child")

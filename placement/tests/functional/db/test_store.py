@@ -50,6 +50,28 @@ def test_conflicting_write_is_retried(store):
     assert names(store) == {"run 3"}
 
 
+@pytest.mark.parametrize("defect", [TypeError("a defect"), sa.exc.InvalidRequestError("another")])
+def test_an_error_of_a_single_statement_is_not_an_error_of_the_connection(store, defect):
+    def work(_connection):
+        raise defect
+
+    with pytest.raises(type(defect)) as caught:
+        store.single_statement(work)
+    assert caught.value is defect
+
+
+def test_a_statement_that_the_database_refuses_is_not_repeated(store):
+    runs = []
+
+    def work(tx):
+        runs.append(1)
+        tx.connection.exec_driver_sql("SELECT no_such_column")
+
+    with pytest.raises(sa.exc.DBAPIError, match="no_such_column"):
+        store.read_once(work)
+    assert len(runs) == 1
+
+
 @pytest.mark.parametrize(
     ("last", "reported"),
     [(LockTimeout, exception.DatabaseUnavailable), (WriteConflict, exception.Conflict)],
