@@ -16,7 +16,7 @@ from placement.core.claims import (
 )
 from placement.core.model import ConsumerAllocations, ConsumerClaim, ProviderAllocations
 from placement.db.claims import allocations, inventories
-from placement.db.claims.consumers import LockedConsumers, Owner, deletions, savings
+from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
 from placement.db.clocks import publications
 from placement.db.resources.names import check_names
 from placement.db.store import Store
@@ -72,7 +72,7 @@ def read_state(
     Raises: WriteConflict if a class of the allocations was renamed since these were read.
     """
     amounts = [*(claim.resources for claim in claims), *consumers.allocated.values()]
-    known_ids = consumers.name_ids.providers
+    known_ids = consumers.ids_of(PROVIDER)
     providers, class_ids = tx.inventories.lock({*also}.union(*amounts), known_ids)
     check_names(consumers.class_ids, class_ids)
     return AllocationState(

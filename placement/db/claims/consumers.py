@@ -5,7 +5,7 @@ A write locks consumers before the providers of their allocations.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -27,14 +27,20 @@ from placement.db.tables import (
 )
 from placement.db.writes import Statements, Write, chunks, rows_of, writes_of
 
-# The tables of the names in claims, by the field of ``NameIds``
+PROJECT, USER, TYPE, PROVIDER = "project", "user", "type", "provider"
 _COLUMNS: Mapping[str, sa.Column[str]] = {
-    "projects": projects.c.external_id,
-    "users": users.c.external_id,
-    "types": consumer_types.c.name,
-    "providers": resource_providers.c.uuid,
+    PROJECT: projects.c.external_id,
+    USER: users.c.external_id,
+    TYPE: consumer_types.c.name,
+    PROVIDER: resource_providers.c.uuid,
 }
-_Ids = Mapping[str, int]
+
+NameIds = Mapping[tuple[str, str], int]
+"""The ids of projects, users, consumer types and providers, by kind and name.
+
+They are valid in the transaction that read them only. A process that kept them would, after a
+restore of the database or a failover that lost commits, write claims as another project's.
+"""
 
 
 class Owner(NamedTuple):
@@ -45,55 +51,37 @@ class Owner(NamedTuple):
     type_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class NameIds:
-    """The ids of projects, users, consumer types and providers that a transaction has read.
+def _missing(name_ids: NameIds, claims: Iterable[ConsumerClaim]) -> dict[str, list[str]]:
+    """Return the names in the claims that have no id, by kind."""
+    missing: dict[tuple[str, str | None], None] = {}
+    for claim in claims:
+        missing[PROJECT, claim.project_id] = missing[USER, claim.user_id] = None
+        missing[TYPE, claim.type] = None
+        for uuid in claim.resources:
+            missing[PROVIDER, uuid] = None
+    names = defaultdict[str, list[str]](list)
+    for kind, name in missing:
+        if name is not None and (kind, name) not in name_ids:
+            names[kind].append(name)
+    return names
 
-    They are valid in this transaction only. A process that kept them would, after a restore of
-    the database or a failover that lost commits, write claims as another project's.
-    """
 
-    projects: _Ids = field(default_factory=dict)
-    users: _Ids = field(default_factory=dict)
-    types: _Ids = field(default_factory=dict)
-    providers: _Ids = field(default_factory=dict)
+def _owner(name_ids: NameIds, claim: ConsumerClaim) -> Owner:
+    """Return the owner of a claim whose names all have ids."""
+    type_id = None if claim.type is None else name_ids[TYPE, claim.type]
+    return Owner(name_ids[PROJECT, claim.project_id], name_ids[USER, claim.user_id], type_id)
 
-    def missing(self, claims: Iterable[ConsumerClaim]) -> dict[str, list[str]]:
-        """Return the names in the claims whose ids are not among these, by field."""
-        names = {
-            "projects": [claim.project_id for claim in claims],
-            "users": [claim.user_id for claim in claims],
-            "types": [claim.type for claim in claims if claim.type is not None],
-            "providers": [uuid for claim in claims for uuid in claim.resources],
-        }
-        missing = {
-            kind: [name for name in dict.fromkeys(of_kind) if name not in getattr(self, kind)]
-            for kind, of_kind in names.items()
-        }
-        return {kind: of_kind for kind, of_kind in missing.items() if of_kind}
 
-    def also(self, **ids: _Ids) -> "NameIds":
-        """Return these ids and others, by field."""
-        return replace(
-            self, **{kind: {**getattr(self, kind), **added} for kind, added in ids.items()}
-        )
-
-    def also_of(self, rows: Collection[sa.Row[Any]]) -> "NameIds":
-        """Return these ids and those of the current owners and providers of consumers.
-
-        In most claims they stay the same.
-        """
-        return self.also(
-            projects={row.project: row.project_id for row in rows},
-            users={row.user: row.user_id for row in rows},
-            types={row.type: row.type_id for row in rows if row.type is not None},
-            providers={row.provider_uuid: row.provider_id for row in rows if row.provider_uuid},
-        )
-
-    def owner(self, claim: ConsumerClaim) -> Owner:
-        """Return the ids for a claim whose names were all read."""
-        type_id = None if claim.type is None else self.types[claim.type]
-        return Owner(self.projects[claim.project_id], self.users[claim.user_id], type_id)
+def _ids_in(rows: Iterable[sa.Row[Any]]) -> NameIds:
+    """Return the ids of the current owners and providers: in most claims they stay the same."""
+    ids = {}
+    for row in rows:
+        ids[PROJECT, row.project], ids[USER, row.user] = row.project_id, row.user_id
+        if row.type is not None:
+            ids[TYPE, row.type] = row.type_id
+        if row.provider_uuid is not None:
+            ids[PROVIDER, row.provider_uuid] = row.provider_id
+    return ids
 
 
 AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
@@ -179,6 +167,10 @@ class LockedConsumers:
     class_ids: Mapping[str, int]
     name_ids: NameIds
 
+    def ids_of(self, kind: str) -> dict[str, int]:
+        """Return the ids that were read, by name, of projects, users, types or providers."""
+        return {name: id_ for (of, name), id_ in self.name_ids.items() if of == kind}
+
 
 class Consumers(Statements):
     """Consumers, in one transaction."""
@@ -196,7 +188,8 @@ class Consumers(Statements):
         Otherwise two statements, and one more for consumers that do not exist, or for owners or
         providers that the consumers did not have.
         """
-        requested, absent, name_ids = set(uuids), set[str](), NameIds()
+        requested, absent = set(uuids), set[str]()
+        name_ids: NameIds = {}
         # A concurrent insert of one of these is caught by the unique constraint.
         if new := [claim.consumer_uuid for claim in claims if _is_for_new(claim)]:
             lookups: list[Lookup] = [(_consumer.uuid, new), (_allocation.consumer_id, new)]
@@ -206,7 +199,8 @@ class Consumers(Statements):
         rows = [row for row in self._locked(existing) if row.uuid in requested]
         ids = {row.uuid: row.id for row in rows}
         without_row = sorted(set(existing) - ids.keys())
-        unrecorded, name_ids = self._unrecorded(without_row, claims, name_ids.also_of(rows))
+        name_ids = {**name_ids, **_ids_in(rows)}
+        unrecorded, name_ids = self._unrecorded(without_row, claims, name_ids)
         allocated = [*rows, *unrecorded]
         return LockedConsumers(
             ids,
@@ -250,11 +244,13 @@ class Consumers(Statements):
 
         Cost: none if there is nothing to look up.
         """
-        missing = name_ids.missing(claims)
+        missing = _missing(name_ids, claims)
         names = [(_COLUMNS[kind], of_kind) for kind, of_kind in missing.items()]
         ids = ids_by_column(self._connection, [*lookups, *names])
-        found = dict(zip(missing, ids[len(lookups) :], strict=True))
-        return ids[: len(lookups)], name_ids.also(**found)
+        read = dict(name_ids)
+        for kind, of_kind in zip(missing, ids[len(lookups) :], strict=True):
+            read |= {(kind, name): id_ for name, id_ in of_kind.items()}
+        return ids[: len(lookups)], read
 
     def advance(self, uuids: Iterable[str]) -> None:
         """Increase the generations of locked consumers, whose owners stay the same."""
@@ -286,14 +282,14 @@ class Consumers(Statements):
 
         Cost: none if all exist, otherwise one statement for each new name, or two for many.
         """
-        name_ids = locked.name_ids
-        for kind, names in name_ids.missing(claims).items():
-            if kind != "providers":
-                others_exist = bool(getattr(name_ids, kind))
+        name_ids = dict(locked.name_ids)
+        for kind, names in _missing(name_ids, claims).items():
+            if kind != PROVIDER:
+                others_exist = kind in {present for present, _ in name_ids}
                 column = _COLUMNS[kind]
                 ids = insert_names(self._connection, column, names, others_exist=others_exist)
-                name_ids = name_ids.also(**{kind: ids})
-        return {claim.consumer_uuid: name_ids.owner(claim) for claim in claims}
+                name_ids |= {(kind, name): id_ for name, id_ in ids.items()}
+        return {claim.consumer_uuid: _owner(name_ids, claim) for claim in claims}
 
 
 def _is_for_new(claim: ConsumerClaim) -> bool:

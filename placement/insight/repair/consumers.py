@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim
 from placement.core.text import timestamp
-from placement.db.claims.consumers import LockedConsumers, deletions, savings
+from placement.db.claims.consumers import TYPE, LockedConsumers, deletions, savings
 from placement.db.claims.inventories import additions
 from placement.db.resources.names import check_names
 from placement.db.resources.providers import lock_providers
@@ -212,7 +212,7 @@ def _rows_of(locked: LockedConsumers, uuids: Iterable[str]) -> Scope:
     """
     listed = sorted(uuids)
     return {
-        "consumer_types": {"id": sorted(locked.name_ids.types.values())},
+        "consumer_types": {"id": sorted(locked.ids_of(TYPE).values())},
         "consumers": {"uuid": listed},
         "allocations": {"consumer_id": listed},
     }
