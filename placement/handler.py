@@ -19,6 +19,7 @@ from placement.handlers import (
     root,
 )
 from placement.http import request_body
+from placement.http.errors import add_version_headers, error_response, unexpected
 from placement.http.request import (
     CONTEXT,
     ROUTE,
@@ -27,9 +28,6 @@ from placement.http.request import (
     HandlerFunction,
     Request,
     Services,
-    add_version_headers,
-    error_response,
-    unexpected,
 )
 from placement.http.routing import Routes
 from placement.insight import routes as insight

@@ -9,7 +9,8 @@ import webob
 from placement import events, microversion
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
-from placement.http.request import Request, accepts_json, body_of, json_response
+from placement.http.request import Request, accepts_json
+from placement.http.response import body_of, json_response
 from placement.parse.candidates import candidate_request
 from placement.policies import rules as policies
 from placement.render.candidates import pieces

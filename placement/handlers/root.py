@@ -5,7 +5,8 @@ import json
 import webob
 
 from placement import microversion
-from placement.http.request import Request, json_response
+from placement.http.request import Request
+from placement.http.response import json_response
 
 _DOCUMENT = json.dumps(
     {

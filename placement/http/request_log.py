@@ -13,22 +13,15 @@ from oslo_middleware.request_id import GLOBAL_REQ_ID, ID_FORMAT
 
 from placement import exception
 from placement.events import VERSION
-from placement.http.request import (
-    AFTER_RESPONSE,
-    JSON,
-    NOSNIFF,
-    REQUEST_ID,
-    Context,
-    Request,
-    error_response,
-    unexpected,
-)
+from placement.http.errors import error_response, unexpected
+from placement.http.request import AFTER_RESPONSE, JSON, REQUEST_ID, Context, Request
 
 LOG = logging.getLogger("placement.requestlog")  # part of the operator interface
 
 _MAX_HEAD_LENGTH = 2**16  # servers have smaller limits or no limit
 _MAX_LOGGED_LENGTH = 1000
 _HEADER = "x-openstack-request-id"
+_NOSNIFF = ("X-Content-Type-Options", "nosniff")  # no document of another type
 
 # A query string is usually encoded; unencoded characters must not break the log line.
 _QUERY_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|^`<>#"
@@ -61,7 +54,11 @@ class RequestLog:
             if LOG.isEnabledFor(logging.INFO):
                 log = partial(_log_response, request_line, status, headers, environ.get(VERSION))
                 environ[AFTER_RESPONSE].insert(0, log)  # before the lines of other tasks
-            return start_response(status, [*headers, (_HEADER, request_id), NOSNIFF], exc_info)
+            return start_response(
+                status,
+                [*headers, (_HEADER, request_id), _NOSNIFF],
+                exc_info,
+            )
 
         try:
             return application(environ, start)

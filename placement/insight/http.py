@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 import webob
 
 from placement.engine.engine import View
-from placement.http.request import Request, json_response, no_content
+from placement.http.request import Request
+from placement.http.response import json_response, no_content
 
 
 def from_snapshot(request: Request, write: Callable[[View], bytes]) -> webob.Response:

@@ -17,7 +17,8 @@ from placement import microversion
 from placement.core.text import timestamp
 from placement.engine.engine import View
 from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, Total
-from placement.http.request import HandlerFunction, Request, accepts_json, json_response
+from placement.http.request import HandlerFunction, Request, accepts_json
+from placement.http.response import json_response
 from placement.insight import http, queries
 from placement.insight.audit.http import list_findings
 from placement.insight.capacity.http import show_capacity

@@ -4,7 +4,8 @@ import logging
 
 import webob
 
-from placement.http.request import Request, accepts_json, json_response
+from placement.http.request import Request, accepts_json
+from placement.http.response import json_response
 from placement.insight import queries
 from placement.insight.audit.finding import Commands
 from placement.insight.audit.kinds import KINDS, Audit

@@ -4,7 +4,8 @@ from typing import Any
 
 import webob
 
-from placement.http.request import Request, accepts_json, json_response
+from placement.http.request import Request, accepts_json
+from placement.http.response import json_response
 from placement.insight import queries
 from placement.insight.consumers import model as render
 from placement.insight.consumers import sql

@@ -21,7 +21,8 @@ from webob.acceptparse import create_accept_encoding_header, create_accept_heade
 from placement import exception
 from placement.core.capacity import integer_capacity
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.http.request import JSON, Request, no_content
+from placement.http.request import JSON, Request
+from placement.http.response import no_content
 from placement.insight import http, queries
 from placement.insight.documents import VERSION
 from placement.insight.feed import model

@@ -2,7 +2,8 @@
 
 import webob
 
-from placement.http.request import Request, accepts_json, json_response
+from placement.http.request import Request, accepts_json
+from placement.http.response import json_response
 from placement.insight import queries
 from placement.insight.documents import document
 from placement.insight.permissions.command import role_names

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 import webob
 
 from placement.core.text import timestamp
-from placement.http.request import Request, accepts_json, json_response
+from placement.http.request import Request, accepts_json
+from placement.http.response import json_response
 from placement.insight import queries
 from placement.insight.documents import document
 from placement.insight.explanation import unknown_names

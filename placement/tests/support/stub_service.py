@@ -14,13 +14,8 @@ from placement.events import Observer
 from placement.handler import PlacementHandler
 from placement.handlers import root
 from placement.http import middleware
-from placement.http.request import (
-    Services,
-    accepts_json,
-    json_response,
-    no_content,
-    requires_json,
-)
+from placement.http.request import Services, accepts_json, requires_json
+from placement.http.response import json_response, no_content
 from placement.policies import rules as policies
 from placement.policy import Policy
 

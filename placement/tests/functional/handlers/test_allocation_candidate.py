@@ -5,7 +5,7 @@ import time
 import pytest
 import webtest
 
-from placement.http import request as http_request
+from placement.http import response as http_response
 from placement.tests.support.waiting import wait_until
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
@@ -99,7 +99,7 @@ def test_what_was_done_and_undone_leaves_no_mark_on_the_answer(http):
 
 def test_a_response_in_pieces_equals_the_whole_response(http, monkeypatch):
     whole = candidates(http, groups(2))
-    monkeypatch.setattr(http_request, "_LONGEST_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(http_response, "_LONGEST_IN_MEMORY_BYTES", 0)
     streamed = candidates(http, groups(2))
     assert streamed.body == whole.body
     names = ("Content-Length", "Content-Type", "Cache-Control", "OpenStack-API-Version")

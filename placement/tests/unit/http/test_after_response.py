@@ -7,7 +7,8 @@ import webob.dec
 
 from placement.http import middleware, request_log
 from placement.http.middleware import AfterResponse
-from placement.http.request import AFTER_RESPONSE, json_response
+from placement.http.request import AFTER_RESPONSE
+from placement.http.response import json_response
 from placement.tests.support.loggers import messages
 from placement.tests.support.stub_service import ADMIN, DECLARATIONS, application, configured
 

@@ -11,7 +11,7 @@ from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.candidates import Candidate, Candidates, CandidateShape
 from placement.core.snapshot.entries import ProviderEntry
-from placement.http import request as http_request
+from placement.http import response as http_response
 from placement.microversion import VERSIONS, Version
 from placement.render.candidates import allocation_candidates, pieces
 from placement.tests.support.queries import allocations_of, mappings_of
@@ -155,7 +155,7 @@ def test_equal_answers_are_equal_to_the_byte():
 
 def test_a_long_response_is_never_in_memory_as_a_whole(monkeypatch):
     """600 groups on 10,000 hosts, a query of 14 KB, took 750 MB for one response."""
-    monkeypatch.setattr(http_request, "_LONGEST_IN_MEMORY_BYTES", 2**20)
+    monkeypatch.setattr(http_response, "_LONGEST_IN_MEMORY_BYTES", 2**20)
     suffixes = [str(number) for number in range(1900)]
     groups = tuple(RequestGroup(suffix=suffix, resources={"VCPU": 1}) for suffix in suffixes)
     shape = CandidateShape(({"VCPU": 1900},), dict.fromkeys(suffixes, (0,)))
@@ -165,7 +165,7 @@ def test_a_long_response_is_never_in_memory_as_a_whole(monkeypatch):
     checks = []
     tracemalloc.start()
     try:
-        body = http_request.body_of(write, lambda: checks.append(1))
+        body = http_response.body_of(write, lambda: checks.append(1))
         sent = sum(map(len, body.write()))
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
@@ -180,4 +180,4 @@ def test_a_long_response_is_never_in_memory_as_a_whole(monkeypatch):
 
 
 def test_a_short_body_is_sent_as_a_whole():
-    assert http_request.body_of(lambda _check: iter([b"a", b"b"]), lambda: None) == b"ab"
+    assert http_response.body_of(lambda _check: iter([b"a", b"b"]), lambda: None) == b"ab"
