@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
@@ -17,11 +16,10 @@ from placement.insight.audit.kinds import Audit
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
 from placement.insight.audit.model import COMPUTE_NODE, FOUND, AuditedProviders, Skipped
 from placement.insight.audit.text import Group, by_provider, cause_of, rows_text, summary
-from placement.insight.consumers.model import from_document
+from placement.insight.consumers.model import ListedConsumer
+from placement.insight.documents import Response
 from placement.insight.feed import change_token
 from placement.insight.names import Names
-
-Document = dict[str, Any]
 
 _COLUMNS = ("code", "severity", "rows", "cause", "repair", "repair_command")
 _PAGE = 10_000
@@ -87,37 +85,30 @@ class AuditPlacement(WrittenOutput, command.Lister):
         return Audit.from_json(get(self.app, f"/insight/findings?{urlencode(query)}"))
 
     @cached_property
-    def _providers(self) -> Document:
-        url = "/insight/providers?fields=uuid,name,root_provider_uuid,aggregates"
-        document: Document = get(self.app, url)
-        return document
+    def _feed(self) -> Response:
+        """All providers, with the token that contains the epoch of the database."""
+        fields = "uuid,name,root_provider_uuid,aggregates"
+        feed: Response = get(self.app, f"/insight/providers?fields={fields}")
+        return feed
 
     def _names_of_providers(self) -> Names:
-        return {provider["uuid"]: provider["name"] for provider in self._providers["providers"]}
+        return {provider["uuid"]: provider["name"] for provider in self._feed["providers"]}
 
     def _live(self, arguments: argparse.Namespace) -> LiveFindings:
         """Return the findings from a list of live consumers."""
-        names = self._names_of_providers()
-        roots = {
-            provider["uuid"]: provider["root_provider_uuid"]
-            for provider in self._providers["providers"]
-            if provider["root_provider_uuid"] in names
-        }
+        names, providers = self._names_of_providers(), self._feed["providers"]
         hosts = get(self.app, f"/insight/providers?required={COMPUTE_NODE}&fields=uuid")
-        uuids = {host["uuid"] for host in hosts["providers"]} & names.keys()
-        consumers = map(from_document, client.consumers(self.app, {"limit": _PAGE}))
-        manager: Any = self.app.client_manager  # plugins add their clients as attributes
-        return live_findings(
-            consumers,
-            AuditedProviders(
-                names,
-                roots,
-                uuids,
-                {each["uuid"]: each["aggregates"] for each in self._providers["providers"]},
-            ),
-            arguments,
-            lambda: manager.sdk_connection,
+        roots = {provider["uuid"]: provider["root_provider_uuid"] for provider in providers}
+        audited = AuditedProviders(
+            names,
+            {uuid: root for uuid, root in roots.items() if root in names},
+            {host["uuid"] for host in hosts["providers"]} & names.keys(),
+            {provider["uuid"]: provider["aggregates"] for provider in providers},
         )
+        listed = client.consumers(self.app, {"limit": _PAGE})
+        consumers = map(ListedConsumer.from_json, listed)
+        manager = self.app.client_manager
+        return live_findings(consumers, audited, arguments, lambda: manager.sdk_connection)
 
     # --- plans --------------------------------------------------------------------------
 
@@ -131,7 +122,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
         # Actions have SQL, and each command of `openstack` imports this module.
         from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
 
-        database = str(change_token.epoch(self._providers["token"]))
+        database = str(change_token.epoch(self._feed["token"]))
         planned = write_plan(arguments.plan, database, findings, arguments.code)
         self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
         if planned.actions:
@@ -141,7 +132,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
         return bool(planned.actions)
 
 
-def _row(group: Group, names: Names) -> list[Any]:
+def _row(group: Group, names: Names) -> list[object]:
     """Return the cells of a finding, or of those of a provider; in a table, rows are a line."""
     finding = group[0]
     rows = Shown(finding.as_json()["rows"], lambda _: rows_text(group))

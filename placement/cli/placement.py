@@ -18,12 +18,13 @@ from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
-from placement.insight.consumers.model import from_document
+from placement.insight.consumers.model import ListedConsumer
+from placement.insight.documents import Response
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.model import (
     COLUMNS,
+    Identity,
     StoredAmounts,
-    identity_from,
     nothing_found,
     rows_of,
 )
@@ -35,6 +36,7 @@ from placement.insight.permissions.command import (
     table,
     yes_or_no,
 )
+from placement.insight.permissions.model import Permissions
 
 HOST = "127.0.0.1"
 NAMES = "/insight/names"
@@ -53,8 +55,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider and refused registration."""
         query = {"name": parsed_args.host, "days": parsed_args.days}
-        document = get(self.app, f"/insight/identity?{urlencode(query)}")
-        identity = identity_from(document)
+        identity = Identity.from_json(get(self.app, f"/insight/identity?{urlencode(query)}"))
         message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
         if message:
             self.app.stderr.write(f"{message}\n")
@@ -65,16 +66,13 @@ class ShowIdentity(WrittenOutput, command.Lister):
 
 
 def _stored_amounts(app: Any, source: str, target: str) -> StoredAmounts:
-    adopted = [from_document(document) for document in consumers(app, {"provider": source})]
-    document = get(app, f"/insight/providers?uuid={target}&fields=inventories")
-    stored: Mapping[str, Any] = next(
-        (provider["inventories"] for provider in document["providers"]), {}
-    )
-    fields = Inventory.__dataclass_fields__
+    adopted = list(map(ListedConsumer.from_json, consumers(app, {"provider": source})))
+    found = get(app, f"/insight/providers?uuid={target}&fields=inventories")["providers"]
+    stored: Mapping[str, Response] = found[0]["inventories"] if found else {}
     return StoredAmounts(
         adopted,
         {
-            name: Inventory(**{field: inventory[field] for field in fields})
+            name: Inventory(*(inventory[field] for field in Inventory.__dataclass_fields__))
             for name, inventory in stored.items()
         },
         {name: inventory["used"] for name, inventory in stored.items()},
@@ -104,15 +102,15 @@ class CheckPermission(WrittenOutput, command.Lister):
         """Return the columns, and a row for each call."""
         query = given(parsed_args, ("project_id", "service"))
         query["roles"] = ",".join(parsed_args.roles)
-        document = get(self.app, f"/insight/permissions?{urlencode(query)}")
-        self._denied = document["denied"]
-        for line in (*remarks(document), summary(document)):
+        report: Permissions = get(self.app, f"/insight/permissions?{urlencode(query)}")
+        self._denied = report["denied"]
+        for line in (*remarks(report), summary(report)):
             self.app.stderr.write(f"{line}\n")
-        columns, rows = table(document, parsed_args)
+        columns, rows = table(report, parsed_args)
         return columns, [list(map(_permission_cell, row)) for row in rows]
 
 
-def _permission_cell(value: str | bool) -> Any:
+def _permission_cell(value: object) -> object:
     return Shown(value, yes_or_no) if isinstance(value, bool) else value
 
 

@@ -9,7 +9,6 @@ import argparse
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -18,6 +17,7 @@ from placement.cli.client import Shown, Table, WrittenOutput, consumers, get
 from placement.cli.names import CommandNames
 from placement.core.model import SHARING_TRAIT
 from placement.core.text import printable
+from placement.insight.documents import Response
 
 _COLUMNS = ("consumer", "trees")
 _PAGE = 10_000
@@ -29,7 +29,7 @@ Holders = Sequence[tuple[str, Collection[str]]]
 class Forest:
     """The trees of the service: the root and the children of each provider."""
 
-    def __init__(self, providers: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, providers: Sequence[Response]) -> None:
         self.names = {provider["uuid"]: provider["name"] for provider in providers}
         self.roots = {provider["uuid"]: provider["root_provider_uuid"] for provider in providers}
         self._parents = {

@@ -16,12 +16,12 @@ from placement.core.text import printable
 from placement.db.store import Store
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
+from placement.insight.documents import document
 from placement.insight.identity import command as identity_command
 from placement.insight.identity.model import (
     COLUMNS,
     Identity,
     StoredAmounts,
-    identity_document,
     nothing_found,
     rows_of,
 )
@@ -46,7 +46,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
         identity = identify(store, options.host, options.days)
         message = identity_command.write_plan(options, identity, partial(_stored_amounts, store))
-    print(identity_document(identity).decode() if options.json else _text(identity))
+    print(document(**identity.as_json()).decode() if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)
     return FOUND if identity.matches or identity.conflicts else NOT_FOUND

@@ -12,8 +12,8 @@ from oslo_config import cfg
 from placement.cmd.errors import CommandError
 from placement.insight.documents import document
 from placement.insight.permissions import command as permissions_command
-from placement.insight.permissions.command import DENIED, Document, yes_or_no
-from placement.insight.permissions.model import SERVICES, permissions
+from placement.insight.permissions.command import DENIED, yes_or_no
+from placement.insight.permissions.model import SERVICES, Permissions, permissions
 from placement.policy import Policy, policy_files, rule_names
 from placement.policy.files import problems
 
@@ -50,7 +50,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     return DENIED if report["denied"] else ALLOWED
 
 
-def _text(report: Document, options: argparse.Namespace) -> str:
+def _text(report: Permissions, options: argparse.Namespace) -> str:
     lines = list(permissions_command.remarks(report))
     columns, rows = permissions_command.table(report, options)
     if rows:
@@ -60,5 +60,5 @@ def _text(report: Document, options: argparse.Namespace) -> str:
     return "\n".join((*lines, permissions_command.summary(report)))
 
 
-def _cell(value: str | bool) -> str:
-    return yes_or_no(value) if isinstance(value, bool) else value
+def _cell(value: object) -> str:
+    return yes_or_no(value) if isinstance(value, bool) else str(value)

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from openstack import exceptions
+from openstack.proxy import Proxy
 
 PAGE: Final = 1000
 
-Json = dict[str, Any]
+Row = Mapping[str, Any]
+"""An entry of a list; its reader checks the values."""
 
 
 class InvalidPage(ValueError):  # noqa: N818
@@ -23,16 +25,11 @@ class NovaList(NamedTuple):
     version: str
 
 
-def pages(compute: Any, listed: NovaList, query: Mapping[str, str]) -> Iterator[Json]:
+def pages(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> Iterator[Row]:
     """Yield the rows of all pages.  Raises: InvalidPage for an invalid page."""
     marker: str | None = None
     while True:
-        paged = {**query, "limit": str(PAGE), **({"marker": marker} if marker else {})}
-        response = compute.get(
-            listed.path, params=paged, microversion=listed.version, skip_cache=True
-        )
-        exceptions.raise_from_response(response)
-        rows = _rows(response, listed)
+        rows = _page(compute, listed, {**query, **({"marker": marker} if marker else {})})
         yield from rows
         # Nova can have a limit below the requested one: only an empty page is the last one.
         if not rows:
@@ -46,7 +43,14 @@ def pages(compute: Any, listed: NovaList, query: Mapping[str, str]) -> Iterator[
         marker = last
 
 
-def _rows(response: Any, listed: NovaList) -> list[Json]:
+def _page(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> list[Row]:
+    response = compute.get(
+        listed.path,
+        params={**query, "limit": str(PAGE)},
+        microversion=listed.version,
+        skip_cache=True,
+    )
+    exceptions.raise_from_response(response)
     try:
         rows = response.json()[listed.key]
     except (ValueError, KeyError, TypeError, RecursionError):

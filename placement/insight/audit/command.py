@@ -3,7 +3,6 @@
 import argparse
 import re
 import shlex
-from typing import Any
 
 from placement.insight.audit.finding import Commands
 from placement.insight.audit.kinds import KINDS
@@ -57,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def commands(options: Any, program: str = "placement-manage audit") -> Commands:
+def commands(options: argparse.Namespace, program: str = "placement-manage audit") -> Commands:
     """Return the commands that write a plan with the options in use.
 
     ``program`` compares with a list of live consumers; ``placement-manage`` plans the rest.

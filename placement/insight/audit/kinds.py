@@ -13,6 +13,7 @@ from placement.core.text import timestamp
 from placement.insight.audit import hosts, names, servers, trees, usage
 from placement.insight.audit.finding import NOTICE, Finding, Named, OfLaterRelease
 from placement.insight.audit.model import AuditedState, Skipped
+from placement.insight.documents import Response, time_of
 
 KINDS: Final[Mapping[str, type[Finding]]] = {
     kind.code: kind
@@ -68,7 +69,7 @@ class Audit:
     findings yet, or that the list of live consumers does not cover.
     """
 
-    at: datetime
+    at: datetime | None
     findings: Sequence[Finding]
     truncated: Sequence[str]
     skipped: Sequence[Skipped] = ()
@@ -88,17 +89,17 @@ class Audit:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
+    def from_json(cls, document: Response) -> Self:
         """Return the audit in a document, which a service of a later release may have sent."""
         return cls(
-            datetime.fromisoformat(document["at"]).replace(tzinfo=None),
+            time_of(document["at"]),
             [_finding(finding) for finding in document["findings"]],
             document["truncated"],
             [Skipped(row["code"], row["count"], row["reason"]) for row in document["skipped"]],
         )
 
 
-def _finding(document: Mapping[str, Any]) -> Finding:
+def _finding(document: Response) -> Finding:
     said: Any = {
         each.name: document[each.name] for each in fields(Finding) if each.name in document
     }

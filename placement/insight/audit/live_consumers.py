@@ -8,10 +8,10 @@ the classes: the host has no allocations of their classes.
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from placement.insight.audit import live_sources
 from placement.insight.audit.finding import Finding
@@ -50,11 +50,11 @@ def live_findings(
     consumers: Iterable[ListedConsumer],
     providers: AuditedProviders,
     options: argparse.Namespace,
-    connect: Callable[[], Any],
+    connect: live_sources.Connect,
 ) -> LiveFindings:
     """Return the findings that ``--live`` adds, without orphans if only other codes are asked for.
 
-    ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
+    ``connect`` is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
     live = live_sources.read(options.live, options.type, connect)
@@ -65,7 +65,8 @@ def live_findings(
     found: list[Finding] = []
     skipped: list[Skipped] = []
     if not options.code or ORPHANED in options.code:
-        comparison.check_list(accept_many=options.allow_many_orphans)
+        if not options.allow_many_orphans:
+            comparison.check_list()
         orphans = _confirmed(comparison.orphans, current)
         found += map(OrphanedConsumer.of, orphans)
         unlisted = Counter({_UNLISTED: len(comparison.orphans) - len(orphans)})
@@ -142,14 +143,22 @@ class Comparison:
         where = " outside of its hosts" if is_elsewhere else ""
         return f"the list does not cover the consumer type {type_}{where} (--type {type_})"
 
-    def check_list(self, *, accept_many: bool) -> None:
-        """Check that orphans do not come from an empty or partial list.  Raises: InvalidList."""
-        if self.missing and not self._live.hosts and not accept_many:
+    def check_list(self) -> None:
+        """Check that the list does not make all or most consumers orphans.
+
+        Such a list is probably incomplete, or of another region. Raises: InvalidList.
+        """
+        if self.missing and not self._live.hosts:
             raise InvalidList(
                 f"The list of live consumers is empty: all {self.missing} consumers would be "
                 "reported as orphaned. Check the source, or add --allow-many-orphans."
             )
-        check_plausible(len(self.orphans), self.compared, accept_many=accept_many)
+        if len(self.orphans) > FEW and 2 * len(self.orphans) > self.compared:
+            raise InvalidList(
+                f"{len(self.orphans)} of {self.compared} consumers, more than half, are not in "
+                "the list of live consumers. Check that the list is complete and of this region, "
+                "or add --allow-many-orphans."
+            )
 
 
 def _hosts_of_nova(live: LiveConsumers, providers: AuditedProviders) -> set[str]:
@@ -162,20 +171,9 @@ def _hosts_of_nova(live: LiveConsumers, providers: AuditedProviders) -> set[str]
     return known | {uuid for uuid, root in providers.roots.items() if root in known}
 
 
-def check_plausible(orphans: int, compared: int, *, accept_many: bool) -> None:
-    """Check that a list does not make most consumers orphans.
-
-    Such a list is probably incomplete, or of another region. Raises: InvalidList.
-    """
-    if orphans > FEW and 2 * orphans > compared and not accept_many:
-        raise InvalidList(
-            f"{orphans} of {compared} consumers, more than half, are not in the list of live "
-            "consumers. Check that the list is complete and of this region, or add "
-            "--allow-many-orphans."
-        )
-
-
-def _current_hosts(connect: Callable[[], Any], uuids: Collection[str]) -> Mapping[str, str | None]:
+def _current_hosts(
+    connect: live_sources.Connect, uuids: Collection[str]
+) -> Mapping[str, str | None]:
     from placement.insight.audit.nova import current_hosts  # noqa: PLC0415  an extra
 
     return current_hosts(connect(), uuids) if uuids else {}

@@ -12,10 +12,16 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from placement.insight.audit.model import INSTANCE, MIGRATION, InvalidList, LiveConsumers
+
+if TYPE_CHECKING:  # an extra
+    from openstack.connection import Connection
+
+Connect = Callable[[], "Connection"]
+"""Returns a connection of openstacksdk."""
 
 _NO_HOST = frozenset({"", "None", "-"})
 
@@ -53,10 +59,10 @@ def _uuid_of_line(text: str, number: int) -> str:
         ) from None
 
 
-def read(source: str, types: Collection[str], connect: Callable[[], Any]) -> LiveConsumers:
+def read(source: str, types: Collection[str], connect: Connect) -> LiveConsumers:
     """Return the list.
 
-    ``connect`` returns a connection of openstacksdk; it is called for the source ``nova``.
+    ``connect`` is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
     now = datetime.now(UTC).replace(tzinfo=None)
@@ -91,7 +97,7 @@ def _written_at(status: os.stat_result) -> datetime:
     return datetime.fromtimestamp(status.st_mtime, UTC).replace(tzinfo=None)
 
 
-def connect(cloud: str | None) -> Any:
+def connect(cloud: str | None) -> "Connection":
     """Return a connection of openstacksdk.  Raises: InvalidList.
 
     ``cloud`` is the name of a cloud in clouds.yaml; None uses the variables ``OS_*``.

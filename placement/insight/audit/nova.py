@@ -11,20 +11,25 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, NamedTuple, Self
 from uuid import UUID
 
 from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
+from openstack.connection import Connection
 
 from placement.insight.audit.model import MIGRATION, InvalidList, LiveConsumers, NovaAggregate
 from placement.insight.consumers.model import UNKNOWN_TYPE
-from placement.insight.nova_lists import InvalidPage, NovaList, pages
+from placement.insight.nova_lists import InvalidPage, NovaList, Row, pages
 
 SERVERS_VERSION: Final = "2.69"
 MIGRATIONS_VERSION: Final = "2.59"
 HYPERVISORS_VERSION: Final = "2.53"
 AGGREGATES_VERSION: Final = "2.41"
+
+_SERVERS = NovaList("/servers/detail", "servers", "id", SERVERS_VERSION)
+_HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
+_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
 
 _ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
 """The states of a migration that ended without a claim; in error and failed it may have one."""
@@ -39,70 +44,73 @@ _MOVING: Final = frozenset(
 _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 
-Json = dict[str, Any]
+
+class _Server(NamedTuple):
+    """A server; ``host`` is None if nova does not return it to this user."""
+
+    status: object
+    task: object
+    host: str | None
+    is_hidden: bool
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Return the server in a row."""
+        host = row.get(_HOST)
+        is_hidden = _HOST not in row and row.get("status") != CELL_DOWN
+        return cls(row.get("status"), row.get("OS-EXT-STS:task_state"), host, is_hidden)
+
+    @property
+    def settled_host(self) -> str | None:
+        """The name of the provider that it runs on, None if it moves or is unknown."""
+        is_settled = self.status not in _MOVING | _WITHOUT_CLAIM and not self.task
+        return self.host if is_settled else None
 
 
 def read_nova(
-    connection: Any, *, listed_at: datetime, types: frozenset[str], covers_untyped: bool
+    connection: Connection, *, listed_at: datetime, types: frozenset[str], covers_untyped: bool
 ) -> LiveConsumers:
     """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
     with _translated():
         compute = connection.compute
         migrations = list(pages(compute, _MIGRATIONS, {}))
-        servers = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
+        listed = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
+        servers = {_uuid_of_row(row, "id"): _Server.of(row) for row in listed}
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
         migrations.extend(pages(compute, _MIGRATIONS, {}))
-        listed = list(pages(compute, _HYPERVISORS, {}))
         hypervisors = {
-            _uuid_of_row(row, "id"): str(row.get("hypervisor_hostname")) for row in listed
+            _uuid_of_row(row, "id"): (str(row.get("hypervisor_hostname")), row.get("state"))
+            for row in pages(compute, _HYPERVISORS, {})
         }
-        down = {
-            str(row.get("hypervisor_hostname")) for row in listed if row.get("state") == "down"
-        }
-        aggregates = _aggregates(compute)
-    is_complete = all(server.get("status") != CELL_DOWN for server in servers)
+        aggregates = _aggregates(connection)
+    is_complete = all(server.status != CELL_DOWN for server in servers.values())
     if not is_complete:
         types -= {MIGRATION, UNKNOWN_TYPE}  # nova leaves out the migrations of such a cell
         covers_untyped = False
     current = [row for row in migrations if row.get("status") not in _ENDED]
-    moving = {migration.get("instance_uuid") for migration in current}
+    moving = {row.get("instance_uuid") for row in current}
     hosts = {
-        _uuid_of_row(server, "id"): None if server["id"] in moving else _host(server)
-        for server in servers
+        uuid: None if uuid in moving else server.settled_host for uuid, server in servers.items()
     }
-    hosts |= {_uuid_of_row(migration, "uuid"): None for migration in current}
     return LiveConsumers(
-        hosts,
+        {**hosts, **{_uuid_of_row(migration, "uuid"): None for migration in current}},
         listed_at,
         types,
-        hypervisors if is_complete else None,
-        down=down,
+        {uuid: name for uuid, (name, _) in hypervisors.items()} if is_complete else None,
+        down={name for name, state in hypervisors.values() if state == "down"},
         moving={
-            str(UUID(server["id"])): str(server[_HOST])
-            for server in servers
-            if server.get(_HOST) and hosts[str(UUID(server["id"]))] is None
-            if server.get("status") not in _WITHOUT_CLAIM
+            uuid: server.host
+            for uuid, server in servers.items()
+            if server.host and hosts[uuid] is None and server.status not in _WITHOUT_CLAIM
         },
         evacuated=_evacuated(migrations),
-        hidden={
-            str(UUID(server["id"]))
-            for server in servers
-            if _HOST not in server and server.get("status") != CELL_DOWN
-        },
+        hidden={uuid for uuid, server in servers.items() if server.is_hidden},
         covers_untyped=covers_untyped,
         aggregates=aggregates if is_complete else None,
     )
 
 
-def _host(server: Json) -> str | None:
-    """Return the name of the provider that a server runs on, None if it moves or is unknown."""
-    if server.get("status") in _MOVING | _WITHOUT_CLAIM or server.get("OS-EXT-STS:task_state"):
-        return None
-    name: str | None = server.get(_HOST)
-    return name
-
-
-def _evacuated(migrations: Iterable[Json]) -> Mapping[str, Collection[str]]:
+def _evacuated(migrations: Iterable[Row]) -> Mapping[str, Collection[str]]:
     """Return the hosts that servers were evacuated from and that have not cleaned up.
 
     The status is "done" until nova-compute starts on the source again, removes the server and its
@@ -115,9 +123,11 @@ def _evacuated(migrations: Iterable[Json]) -> Mapping[str, Collection[str]]:
     return sources
 
 
-def _aggregates(compute: Any) -> Mapping[str, NovaAggregate] | None:
+def _aggregates(connection: Connection) -> Mapping[str, NovaAggregate] | None:
     """Return the aggregates of nova by UUID, None if nova does not list them to this user."""
-    response = compute.get("/os-aggregates", microversion=AGGREGATES_VERSION, skip_cache=True)
+    response = connection.compute.get(
+        "/os-aggregates", microversion=AGGREGATES_VERSION, skip_cache=True
+    )
     if response.status_code != 200:
         return None
     try:
@@ -129,7 +139,7 @@ def _aggregates(compute: Any) -> Mapping[str, NovaAggregate] | None:
         return None
 
 
-def _uuid_of_row(row: Json, name: str) -> str:
+def _uuid_of_row(row: Row, name: str) -> str:
     try:
         return str(UUID(row[name]))
     except (KeyError, TypeError, ValueError):
@@ -138,15 +148,11 @@ def _uuid_of_row(row: Json, name: str) -> str:
         ) from None
 
 
-_SERVERS = NovaList("/servers/detail", "servers", "id", SERVERS_VERSION)
-_HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
-_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
+def current_hosts(connection: Connection, uuids: Iterable[str]) -> Mapping[str, str | None]:
+    """Return the hosts of the servers that exist, None for servers that move.
 
-
-def current_hosts(connection: Any, uuids: Iterable[str]) -> Mapping[str, str | None]:
-    """Return the hosts of the servers that exist, by requesting each server; see ``_host``.
-
-    Only "not found" shows that a server does not exist. Raises: InvalidList for errors of nova.
+    Each server is requested. Only "not found" from nova shows that a server does not exist: a
+    proxy returns 404 for an unknown path. Raises: InvalidList for errors of nova.
     """
     hosts: dict[str, str | None] = {}
     with _translated():
@@ -154,26 +160,16 @@ def current_hosts(connection: Any, uuids: Iterable[str]) -> Mapping[str, str | N
             response = connection.compute.get(
                 f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
             )
-            if response.status_code == 404 and _is_of_nova(response):
-                continue
-            exceptions.raise_from_response(response)
-            hosts[uuid] = _host_of(response)
+            try:
+                document = response.json()
+                is_missing = response.status_code == 404 and "itemNotFound" in document
+                server = document.get("server")
+            except (AttributeError, TypeError, ValueError):
+                is_missing, server = False, None
+            if not is_missing:
+                exceptions.raise_from_response(response)
+                hosts[uuid] = _Server.of(server).settled_host if isinstance(server, dict) else None
     return hosts
-
-
-def _host_of(response: Any) -> str | None:
-    try:
-        return _host(response.json()["server"])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def _is_of_nova(response: Any) -> bool:
-    """Return whether nova returned the 404: a proxy returns 404 for an unknown path."""
-    try:
-        return "itemNotFound" in response.json()
-    except (ValueError, TypeError):
-        return False
 
 
 @contextmanager

@@ -6,7 +6,6 @@ The reads are in one transaction and take no locks; the database sums up the all
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -49,7 +48,7 @@ _PROVIDERS = sa.select(
     _provider.parent_provider_id,
     sa.func.coalesce(_provider.updated_at, _provider.created_at),
 ).order_by(_provider.id)
-_INVENTORIES: sa.Select[Any] = sa.select(
+_INVENTORIES: sa.Select[*tuple[int, ...]] = sa.select(
     _inventory.resource_provider_id,
     _inventory.resource_class_id,
     _inventory.used,
@@ -111,7 +110,16 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
     Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
     """
     providers = map(AuditedProvider._make, connection.execute(_PROVIDERS))
-    inventories = [_inventory_of(row) for row in connection.execute(_INVENTORIES)]
+    inventories = [
+        AuditedInventory(
+            row.resource_provider_id,
+            row.resource_class_id,
+            inventory_of(row),
+            row.used,
+            row.changed_at,
+        )
+        for row in connection.execute(_INVENTORIES)
+    ]
     classes = connection.execute(sa.select(resource_classes.c.id, resource_classes.c.name))
     types = {row.name: row.number for row in connection.execute(_CONSUMER_TYPES)}
     empty = _EMPTY.where(_is_older(consumers, written_before)).limit(at_most)
@@ -129,11 +137,6 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
         aggregated=_aggregated(connection),
         consumer_types={**types, None: _number(connection, _UNTYPED)},
     )
-
-
-def _inventory_of(row: sa.Row[Any]) -> AuditedInventory:
-    key = (row.resource_provider_id, row.resource_class_id)
-    return AuditedInventory(*key, inventory_of(row), row.used, row.changed_at)
 
 
 def _aggregated(connection: sa.Connection) -> Mapping[int, Collection[str]]:
@@ -193,7 +196,7 @@ def _young(connection: sa.Connection, written_before: datetime) -> Mapping[str, 
     }
 
 
-def _number(connection: sa.Connection, statement: sa.Select[Any]) -> int:
+def _number(connection: sa.Connection, statement: sa.SelectBase) -> int:
     """Return the number of rows."""
     count = sa.select(sa.func.count()).select_from(statement.subquery())
     return connection.scalar(count) or 0

@@ -13,16 +13,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
+from openstack.connection import Connection
 from osc_lib.exceptions import CommandError
 
-from placement.insight.nova_lists import InvalidPage, NovaList, pages
+from placement.insight.nova_lists import InvalidPage, NovaList, Row, pages
 
 Pairs = list[tuple[str, str]]
-Flavor = Mapping[str, Any]
 
 _FLAVORS: Final = NovaList("/flavors/detail", "flavors", "id", "2.61")  # with extra specs
 _ERRORS = (InvalidPage, exceptions.SDKException, ClientException)
@@ -33,10 +33,10 @@ _PREFIXES: Final = {"required": "", "forbidden": "!"}
 _MIB_OF_GIB: Final = 1024
 
 
-def requests_of(connection: Any) -> dict[str, Pairs]:
+def requests_of(connection: Connection) -> dict[str, Pairs]:
     """Return the requests by the names of the flavors, without disabled flavors.
 
-    ``connection`` is a connection of openstacksdk.  Raises: CommandError.
+    Raises: CommandError.
     """
     try:
         return {
@@ -49,7 +49,7 @@ def requests_of(connection: Any) -> dict[str, Pairs]:
         raise CommandError(f"The flavors of nova could not be listed: {text}.") from error
 
 
-def _checked(flavor: Flavor) -> Flavor:
+def _checked(flavor: Row) -> Row:
     """Return a flavor that has the fields of a request.  Raises: CommandError."""
     specs = flavor.get("extra_specs")
     if not (
@@ -82,7 +82,7 @@ class _Group:
             yield f"required{suffix}", ",".join(self.traits)
 
 
-def request_of(flavor: Flavor) -> Pairs:
+def request_of(flavor: Row) -> Pairs:
     """Return the parameters of the request for candidates."""
     specs: Mapping[str, str] = flavor["extra_specs"]
     groups = _groups(flavor, specs)
@@ -92,7 +92,7 @@ def request_of(flavor: Flavor) -> Pairs:
     return [*pairs, _NOT_DISABLED]
 
 
-def _groups(flavor: Flavor, specs: Mapping[str, str]) -> Mapping[str, _Group]:
+def _groups(flavor: Row, specs: Mapping[str, str]) -> Mapping[str, _Group]:
     """Return the groups by suffix."""
     groups: defaultdict[str, _Group] = defaultdict(_Group)
     groups[""].amounts = _own_amounts(flavor, specs)
@@ -105,7 +105,7 @@ def _groups(flavor: Flavor, specs: Mapping[str, str]) -> Mapping[str, _Group]:
     return groups
 
 
-def _own_amounts(flavor: Flavor, specs: Mapping[str, str]) -> dict[str, int]:
+def _own_amounts(flavor: Row, specs: Mapping[str, str]) -> dict[str, int]:
     cpus = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
     swap = -(-int(flavor["swap"] or 0) // _MIB_OF_GIB)
     return {

@@ -8,7 +8,6 @@ that it returns. Consumers on a provider are found by their allocations on the p
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -75,7 +74,7 @@ def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_
 
 
 def _named(
-    connection: sa.Connection, reference: Any, column: sa.Column[str], name: str
+    connection: sa.Connection, reference: sa.Column[int], column: sa.Column[str], name: str
 ) -> _Condition:
     id_ = ids_by_name(connection, column, [name]).get(name)
     return sa.false() if id_ is None else reference == id_
@@ -90,59 +89,6 @@ def _on(uuid: str, *, is_tree: bool) -> _Condition:
         _allocation.resource_provider_id.in_(providers)
     )
     return _consumer.uuid.in_(holders)
-
-
-def _rows(connection: sa.Connection, wanted: ConsumerFilter) -> Sequence[Any]:
-    """Return the rows of the page, and one more row if there are more consumers."""
-    page = (
-        sa.select(consumers)
-        .where(*_conditions(connection, wanted))
-        .order_by(_consumer.uuid)
-        .limit(wanted.limit + 1)
-        .subquery("page")
-    )
-    statement = (
-        sa.select(
-            page.c.uuid,
-            projects.c.external_id.label("project_id"),
-            users.c.external_id.label("user_id"),
-            consumer_types.c.name.label("type"),
-            page.c.generation,
-            page.c.created_at,
-            page.c.updated_at,
-        )
-        .select_from(
-            page.outerjoin(projects, projects.c.id == page.c.project_id)
-            .outerjoin(users, users.c.id == page.c.user_id)
-            .outerjoin(consumer_types, consumer_types.c.id == page.c.consumer_type_id)
-        )
-        .order_by(page.c.uuid)
-    )
-    return connection.execute(statement).all()
-
-
-def _amounts(
-    connection: sa.Connection, uuids: Sequence[str]
-) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, str]]:
-    """Return amounts by consumer, provider and class, and the names of the providers."""
-    amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(int))
-    )
-    names: dict[str, str] = {}
-    for chunk in chunks(uuids):
-        statement = _ALLOCATIONS.where(_allocation.consumer_id.in_(chunk))
-        for consumer, provider, name, class_, used in connection.execute(statement):
-            amounts[consumer][provider][class_] += used
-            names[provider] = name
-    return amounts, names
-
-
-def _listed(
-    row: Any, amounts: Mapping[str, Mapping[str, int]], names: Mapping[str, str]
-) -> ListedConsumer:
-    plain = {provider: dict(by_class) for provider, by_class in amounts.items()}
-    providers = {provider: names[provider] for provider in plain}
-    return ListedConsumer(**row._mapping, allocations=plain, providers=providers)
 
 
 def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsumer]:
@@ -162,13 +108,61 @@ def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
     for the allocations of each thousand consumers.
     """
     with store.read() as tx:
-        rows = _rows(tx.connection, criteria)
-        page_rows = rows[: criteria.limit]
-        amounts, names = _amounts(tx.connection, [row.uuid for row in page_rows])
-    return ConsumerPage(
-        [_listed(row, amounts.get(row.uuid, {}), names) for row in page_rows],
-        page_rows[-1].uuid if len(rows) > criteria.limit else None,
+        rows = tx.connection.execute(_page(tx.connection, criteria)).mappings().all()
+        listed = rows[: criteria.limit]
+        amounts, names = _amounts(tx.connection, [row["uuid"] for row in listed])
+    found = [
+        ListedConsumer(
+            **row,
+            allocations=(held := amounts.get(row["uuid"], {})),
+            providers={provider: names[provider] for provider in held},
+        )
+        for row in listed
+    ]
+    return ConsumerPage(found, found[-1].uuid if len(rows) > criteria.limit else None)
+
+
+def _page(connection: sa.Connection, wanted: ConsumerFilter) -> sa.Executable:
+    """Return the statement for the page, and one more consumer if there are more."""
+    page = (
+        sa.select(consumers)
+        .where(*_conditions(connection, wanted))
+        .order_by(_consumer.uuid)
+        .limit(wanted.limit + 1)
+        .subquery("page")
     )
+    return (
+        sa.select(
+            page.c.uuid,
+            projects.c.external_id.label("project_id"),
+            users.c.external_id.label("user_id"),
+            consumer_types.c.name.label("type"),
+            page.c.generation,
+            page.c.created_at,
+            page.c.updated_at,
+        )
+        .select_from(
+            page.outerjoin(projects, projects.c.id == page.c.project_id)
+            .outerjoin(users, users.c.id == page.c.user_id)
+            .outerjoin(consumer_types, consumer_types.c.id == page.c.consumer_type_id)
+        )
+        .order_by(page.c.uuid)
+    )
+
+
+def _amounts(
+    connection: sa.Connection, uuids: Sequence[str]
+) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, str]]:
+    """Return amounts by consumer, provider and class, and the names of the providers."""
+    amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    names: dict[str, str] = {}
+    for chunk in chunks(uuids):
+        statement = _ALLOCATIONS.where(_allocation.consumer_id.in_(chunk))
+        for consumer, provider, name, class_, used in connection.execute(statement):
+            by_class = amounts[consumer].setdefault(provider, {})
+            by_class[class_] = by_class.get(class_, 0) + used
+            names[provider] = name
+    return amounts, names
 
 
 def count_by_provider(store: Store) -> Mapping[int, int]:

@@ -5,7 +5,8 @@ import webob
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import queries
-from placement.insight.identity.model import DAYS, identity_document
+from placement.insight.documents import document
+from placement.insight.identity.model import DAYS
 from placement.insight.identity.sql import identify
 from placement.parse import validation
 from placement.policies import rules as policies
@@ -24,5 +25,5 @@ def show_identity(request: Request) -> webob.Response:
     request.can(policies.IDENTITY)
     values = queries.values(request, _VALIDATORS)
     days = int(values.get("days", DAYS))
-    matched = identify(request.services.store, values["name"], days)
-    return json_response(request, identity_document(matched))
+    identity = identify(request.services.store, values["name"], days)
+    return json_response(request, document(**identity.as_json()))

@@ -1,19 +1,19 @@
 """Which providers a name could mean: a host that was renamed, re-installed, or given a domain.
 
-The providers are values, a JSON document, and the rows of a table. Clients of the API convert the
-document back to the value (``identity_from``), and print the same table as ``placement-manage``.
+The providers are values, a JSON document, and the rows of a table. Clients of the API read the
+document, and print the same table as ``placement-manage``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from placement.core.model import Inventory, ProviderSummary
 from placement.core.text import timestamp
 from placement.exception import BadRequest
 from placement.insight.consumers.model import ListedConsumer
-from placement.insight.documents import document
+from placement.insight.documents import Response, time_of
 from placement.insight.names import short_name
 
 NAME: Final = "name"
@@ -39,13 +39,30 @@ class NameConflict(NamedTuple):
     that had the name or UUID then.
     """
 
-    at: datetime
+    at: datetime | None
     reason: str
     name: str
     uuid: str
     holder: str
     request_id: str | None
     user_id: str | None
+
+
+_KEYS: Final = (
+    *("uuid", "name", "generation", "parent_provider_uuid", "root_provider_uuid"),
+    *("updated_at", "consumers", "inventories", "children"),
+)
+"""The fields of a provider, in the order of the fields of ``ProviderSummary``."""
+
+
+def _provider(provider: ProviderSummary) -> dict[str, object]:
+    values = provider._replace(changed_at=None)
+    return {**dict(zip(_KEYS, values, strict=True)), "updated_at": timestamp(provider.changed_at)}
+
+
+def _read(document: Response) -> ProviderSummary:
+    values = ProviderSummary(*(document[key] for key in _KEYS))
+    return values._replace(changed_at=time_of(document["updated_at"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +80,7 @@ class Identity:
 
     name: str
     database: str
-    at: datetime
+    at: datetime | None
     matches: Sequence[Match]
     conflicts: Sequence[NameConflict]
 
@@ -75,6 +92,44 @@ class Identity:
             for match in self.matches
             for provider in (match.provider, *match.descendants)
         }
+
+    def as_json(self) -> dict[str, object]:
+        """Return the fields of the document."""
+        return {
+            "name": self.name,
+            "database": self.database,
+            "at": timestamp(self.at),
+            "providers": [
+                {
+                    "match": match.match,
+                    **_provider(match.provider),
+                    "descendants": [_provider(provider) for provider in match.descendants],
+                }
+                for match in self.matches
+            ],
+            "conflicts": [
+                {**conflict._asdict(), "at": timestamp(conflict.at)} for conflict in self.conflicts
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, document: Response) -> Self:
+        """Return the identity in the document, for clients of the service."""
+        return cls(
+            document["name"],
+            document["database"],
+            time_of(document["at"]),
+            [
+                Match(each["match"], _read(each), tuple(map(_read, each["descendants"])))
+                for each in document["providers"]
+            ],
+            [
+                NameConflict(*(each[name] for name in NameConflict._fields))._replace(
+                    at=time_of(each["at"])
+                )
+                for each in document["conflicts"]
+            ],
+        )
 
 
 class StoredAmounts(NamedTuple):
@@ -129,64 +184,7 @@ COLUMNS: Final = (
 REFUSED: Final = "refused"
 """In the column ``match``, of a provider that could not be created or renamed."""
 
-_KEYS: Final = (
-    *("uuid", "name", "generation", "parent_provider_uuid", "root_provider_uuid"),
-    *("updated_at", "consumers", "inventories", "children"),
-)
-"""The fields of a provider, in the order of the fields of ``ProviderSummary``."""
-
 Row = Sequence[str | int | None]
-
-
-def identity_document(matched: Identity) -> bytes:
-    """Return the JSON document of an identity."""
-    return document(
-        name=matched.name,
-        database=matched.database,
-        at=timestamp(matched.at),
-        providers=[_match(match) for match in matched.matches],
-        conflicts=[
-            {**conflict._asdict(), "at": timestamp(conflict.at)} for conflict in matched.conflicts
-        ],
-    )
-
-
-def _match(match: Match) -> dict[str, object]:
-    return {
-        "match": match.match,
-        **_provider(match.provider),
-        "descendants": [_provider(provider) for provider in match.descendants],
-    }
-
-
-def _provider(provider: ProviderSummary) -> dict[str, object]:
-    document = dict(zip(_KEYS, provider, strict=True))
-    return {**document, "updated_at": timestamp(provider.changed_at)}
-
-
-def identity_from(document: Mapping[str, Any]) -> Identity:
-    """Return the value of a document of ``identity_document``, for clients of the service."""
-    return Identity(
-        document["name"],
-        document["database"],
-        datetime.fromisoformat(document["at"]),
-        [
-            Match(provider["match"], _read(provider), tuple(map(_read, provider["descendants"])))
-            for provider in document["providers"]
-        ],
-        [_read_conflict(conflict) for conflict in document["conflicts"]],
-    )
-
-
-def _read(document: Mapping[str, Any]) -> ProviderSummary:
-    updated_at = document["updated_at"]
-    at = None if updated_at is None else datetime.fromisoformat(updated_at)
-    return ProviderSummary(*[document[key] for key in _KEYS])._replace(changed_at=at)
-
-
-def _read_conflict(document: Mapping[str, Any]) -> NameConflict:
-    values = {name: document[name] for name in NameConflict._fields if name != "at"}
-    return NameConflict(at=datetime.fromisoformat(document["at"]), **values)
 
 
 def rows_of(identity: Identity) -> Iterator[Row]:

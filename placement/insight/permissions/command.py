@@ -1,19 +1,15 @@
-"""The options and the output of ``permission check`` of openstack and placement-manage.
-
-The output is written from the document of ``GET /insight/permissions``, which is all that a client
-of the service has.
-"""
+"""The options and the output of ``permission check`` of openstack and placement-manage."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from placement.insight.permissions.model import Permissions
 
 DENIED: Final = 3
 """The exit status if at least one call is denied."""
 
 _COLUMNS: Final = ("service", "method", "path", "allowed", "rule", "needs")
-
-Document = Mapping[str, Any]
 
 
 def add_permission_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,24 +45,24 @@ def role_names(text: str) -> tuple[str, ...]:
 
 
 def table(
-    document: Document, options: argparse.Namespace
-) -> tuple[Sequence[str], Sequence[Sequence[str | bool]]]:
+    report: Permissions, options: argparse.Namespace
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
     """Return the columns, and a row for each call to list: all calls, or the denied calls."""
     columns = (*_COLUMNS, "purpose") if options.long else _COLUMNS
-    calls = [call for call in document["calls"] if options.all or not call["allowed"]]
-    return columns, [[call[name] for name in columns] for call in calls]
+    calls = [call for call in report["calls"] if options.all or not call["allowed"]]
+    return columns, [[dict(call)[name] for name in columns] for call in calls]
 
 
-def remarks(document: Document) -> Iterator[str]:
+def remarks(report: Permissions) -> Iterator[str]:
     """Yield the roles that have no effect, in sentences."""
-    for role in document["unnamed_roles"]:
+    for role in report["unnamed_roles"]:
         yield f"No rule names the role {role}: it allows nothing."
 
 
-def summary(document: Document) -> str:
+def summary(report: Permissions) -> str:
     """Return the number of denied calls, in a sentence."""
-    roles, count = ", ".join(document["roles"]), len(document["calls"])
-    return f"Denied with the roles {roles}: {document['denied']} of {count} calls."
+    roles, count = ", ".join(report["roles"]), len(report["calls"])
+    return f"Denied with the roles {roles}: {report['denied']} of {count} calls."
 
 
 def yes_or_no(is_allowed: bool) -> str:

@@ -8,7 +8,7 @@ refused.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
 from placement import exception, policies
 from placement.policy import PolicyDecisions
@@ -119,13 +119,35 @@ _REQUESTED_PROJECT = "(another project)"
 _USAGES = "/usages"
 
 
+class CheckedCall(TypedDict):
+    """A call, with the rule that decides on it and what the rule needs."""
+
+    service: str
+    method: str
+    path: str
+    purpose: str
+    rule: str
+    allowed: bool
+    needs: str
+
+
+class Permissions(TypedDict):
+    """The document of permissions, without its version."""
+
+    roles: Sequence[str]
+    project_id: str | None
+    unnamed_roles: Sequence[str]
+    denied: int
+    calls: Sequence[CheckedCall]
+
+
 def permissions(
     rules: PolicyDecisions,
     roles: Sequence[str],
     *,
     project_id: str | None = None,
     service: str | None = None,
-) -> dict[str, Any]:
+) -> Permissions:
     """Return which calls of the services, or of one, a token with these roles may send.
 
     The token has the scope of a project, ``project_id`` if given. ``GET /usages`` is checked for
@@ -149,7 +171,7 @@ def permissions(
 
 def _checked(
     rules: PolicyDecisions, call: Call, roles: Sequence[str], project_id: str | None
-) -> dict[str, Any]:
+) -> CheckedCall:
     rule = _RULES[call.method, call.path]
     project = project_id or _OWN_PROJECT
     caller = {"roles": list(roles), "project_id": project, "user_id": None}
@@ -163,7 +185,10 @@ def _checked(
     except exception.PolicyNotAuthorized:
         is_allowed = False
     return {
-        **call._asdict(),
+        "service": call.service,
+        "method": call.method,
+        "path": call.path,
+        "purpose": call.purpose,
         "rule": rule,
         "allowed": is_allowed,
         "needs": rules.requirement(rule),

@@ -15,7 +15,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args
+from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args, get_origin
 
 from placement.core.text import is_storable
 from placement.insight.repair import rows
@@ -23,6 +23,10 @@ from placement.insight.repair.transaction import Repair
 
 LONGEST_NAME: Final = 200
 """The maximum number of characters in the name of a provider."""
+
+
+Line = Mapping[str, Any]
+"""The JSON object of a line of a file."""
 
 
 class InvalidRepairFile(Exception):  # noqa: N818
@@ -72,10 +76,10 @@ Amounts = Annotated[Mapping[str, Mapping[str, int]], _is_amounts]
 """Amounts by provider UUID and resource class."""
 
 
-def _accepts(type_: Any, value: object) -> bool:
+def _accepts(type_: object, value: object) -> bool:
     """Return whether a field of one of the types above, or of a union with None, has the value."""
-    if hasattr(type_, "__metadata__"):
-        (check,) = type_.__metadata__
+    if get_origin(type_) is Annotated:
+        _, check = get_args(type_)
         return bool(check(value))
     return value is None or any(_accepts(part, value) for part in get_args(type_))
 
@@ -98,7 +102,7 @@ class Action(ABC):
         dataclass(frozen=True, kw_only=True)(cls)
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Self:
+    def from_json(cls, values: Line) -> Self:
         """Return the action with these fields.  Raises: InvalidRepairFile."""
         types = {attribute.name: attribute.type for attribute in fields(cls)}
         if types.keys() != values.keys():
@@ -113,7 +117,7 @@ class Action(ABC):
                 )
         return cls(**values)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the object that is the line of the action in a file."""
         return {"action": self.kind, **asdict(self)}
 

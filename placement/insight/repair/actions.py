@@ -8,7 +8,7 @@ named.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from placement.core.text import nouns
 from placement.insight.audit.finding import NOTICE, PLAN, PLAN_LIVE, Finding
@@ -24,7 +24,7 @@ from placement.insight.audit.usage import (
     MissingProvider,
     UsageCounter,
 )
-from placement.insight.repair.action import Action, InvalidRepairFile
+from placement.insight.repair.action import Action, InvalidRepairFile, Line
 from placement.insight.repair.consumers import (
     CreateConsumer,
     MoveAllocations,
@@ -165,7 +165,7 @@ def _place(action: Action) -> tuple[int, int]:
     return _ACTIONS.index(type(action)), list(KINDS).index(action.finding)
 
 
-def from_json(document: Mapping[str, Any]) -> Action:
+def from_json(document: Line) -> Action:
     """Return the action of a line.  Raises: InvalidRepairFile.
 
     >>> from_json({"action": "delete_trait", "finding": "", "trait": "CUSTOM_A"})

@@ -36,13 +36,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from placement.core.text import timestamp
 from placement.insight.audit.finding import Finding
 from placement.insight.names import names_in
 from placement.insight.repair import actions
-from placement.insight.repair.action import Action, InvalidRepairFile
+from placement.insight.repair.action import Action, InvalidRepairFile, Line
 from placement.insight.repair.durable_file import replace_durably
 from placement.insight.repair.rows import Recorded
 
@@ -52,9 +52,6 @@ END: Final = {"end": True}
 
 PLAN: Final = "plan"
 UNDO: Final = "undo"
-
-Line = Mapping[str, Any]
-"""The object of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +119,7 @@ def write_plan(
     return planned
 
 
-def _with_names(values: dict[str, Any], names: Mapping[str, str]) -> Line:
+def _with_names(values: Line, names: Mapping[str, str]) -> Line:
     own = names_in(values, names)
     return {**values, "names": own} if own else values
 

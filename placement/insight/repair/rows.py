@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 Image = Mapping[str, Sequence[Row]]
 """Rows by table."""
 
-Scope = Mapping[str, Mapping[str, Sequence[Any]]]
+Scope = Mapping[str, Mapping[str, Sequence[int | str]]]
 """The values of a column, by table and column."""
 
 INTEGERS: Final = range(-(2**31), 2**31)
@@ -118,7 +118,7 @@ def read(connection: sa.Connection, scope: Scope) -> Image:
     """Return the rows of the scope."""
     return {
         name: [
-            _as_values(row)
+            row
             for column, values in columns.items()
             for row in _rows(connection, TABLES[name], column, values)
         ]
@@ -127,8 +127,8 @@ def read(connection: sa.Connection, scope: Scope) -> Image:
 
 
 def _rows(
-    connection: sa.Connection, table: sa.Table, column: str, values: Iterable[Any]
-) -> Iterable[sa.Row[Any]]:
+    connection: sa.Connection, table: sa.Table, column: str, values: Iterable[int | str]
+) -> Iterable[Row]:
     columns = [
         EXCESS.label("used") if column is inventories.c.used else column
         for column in table.c
@@ -137,7 +137,11 @@ def _rows(
     order = sorted(table.primary_key, key=lambda key: key.name)
     for chunk in chunks(values):
         statement = sa.select(*columns).where(table.c[column].in_(chunk)).order_by(*order)
-        yield from connection.execute(statement)
+        for row in connection.execute(statement).mappings():
+            yield {
+                name: value.isoformat() if isinstance(value, datetime) else value
+                for name, value in row.items()
+            }
 
 
 def state_of(connection: sa.Connection, recorded: Recorded) -> str | None:
@@ -209,7 +213,7 @@ def _update(connection: sa.Connection, table: sa.Table, images: tuple[Row, Row, 
         connection.execute(table.update().where(_is(table, before)).values(values))
 
 
-def _by_key(table: sa.Table, image: Image) -> dict[tuple[Any, ...], Row]:
+def _by_key(table: sa.Table, image: Image) -> dict[tuple[object, ...], Row]:
     keys = [column.name for column in table.primary_key]
     return {tuple(row[key] for key in keys): row for row in image.get(table.name, ())}
 
@@ -218,14 +222,7 @@ def _is(table: sa.Table, row: Row) -> sa.ColumnElement[bool]:
     return sa.and_(*(column == row[column.name] for column in table.primary_key))
 
 
-def _as_values(row: sa.Row[Any]) -> dict[str, Any]:
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in row._mapping.items()
-    }
-
-
-def _as_row(table: sa.Table, row: Row) -> dict[str, Any]:
+def _as_row(table: sa.Table, row: Row) -> dict[str, object]:
     return {
         name: datetime.fromisoformat(value)
         if isinstance(value, str) and isinstance(table.c[name].type, sa.DateTime)

@@ -97,7 +97,7 @@ def lock(tx: Transaction, recorded: Recorded) -> None:
     """Lock the rows to restore.  Raises: ChangedSince if their ids belong to other rows now."""
     consumers = recorded.scope.get("consumers", {}).get("uuid", ())
     if consumers:
-        tx.consumers.lock(consumers)
+        tx.consumers.lock([*map(str, consumers)])
     locked = lock_providers(tx.connection, recorded.provider_ids)
     uuids = {provider.id: provider.uuid for provider in locked}
     for id_, uuid in recorded.providers.items():
