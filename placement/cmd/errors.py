@@ -73,6 +73,7 @@ def message(error: BaseException) -> str:
 # How oslo.config names the place of an invalid value.
 _LOCATION = re.compile(r"LocationInfo\(location=<[^>]*>, detail='([^']*)'\)")
 
+_NO_SCHEMA = "The database does not have the expected schema: {}. Run `placement-manage db sync`."
 _CHECK_FILES = f"{{}}. Check --config-file, --config-dir and {CONFIG_DIR_VARIABLE}."
 
 
@@ -147,6 +148,7 @@ def _as(template: str) -> Callable[[Any], str]:
 
 
 _DESCRIPTIONS: tuple[tuple[type[BaseException], Callable[[Any], str]], ...] = (
+    (errors.TablesMissing, lambda error: _NO_SCHEMA.format(error.reason.rstrip("."))),
     (DatabaseUnavailable, _unavailable),
     (PolicyCheckFailed, _policy_check_failed),
     (UnicodeDecodeError, _undecodable),
@@ -154,9 +156,6 @@ _DESCRIPTIONS: tuple[tuple[type[BaseException], Callable[[Any], str]], ...] = (
     (cfg.ConfigFilesNotFoundError, _as(_CHECK_FILES)),
     (cfg.ConfigDirNotFoundError, _as(_CHECK_FILES)),
     (ArgumentError, _as("[placement_database]connection is not a valid URL of a database: {}.")),
-    (
-        DBAPIError,
-        _as("The database does not have the expected schema: {}. Run `placement-manage db sync`."),
-    ),
+    (DBAPIError, _as(_NO_SCHEMA)),
     (ImportError, _missing_library),
 )

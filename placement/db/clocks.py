@@ -27,6 +27,7 @@ import sqlalchemy as sa
 
 from placement.core.model import EPOCH_CLOCK
 from placement.db.connections import server_checks
+from placement.db.errors import TablesMissing
 from placement.db.tables import GENERATION, ONE, clocks, removed_providers, resource_providers
 from placement.db.writes import Write, execute_all, writes_of
 
@@ -72,7 +73,7 @@ def _values_statement(dialect: sa.Dialect) -> str:
 
 
 def values(connection: sa.Connection) -> dict[int, int]:
-    """Return the value of each clock.  Raises: ServerReadOnly, SeveralServers.
+    """Return the value of each clock.  Raises: ServerReadOnly, SeveralServers, TablesMissing.
 
     The statement also reads which server it reached, and whether that server is read-only. A proxy
     may route it to another server than the one that was checked when the connection was opened.
@@ -80,7 +81,10 @@ def values(connection: sa.Connection) -> dict[int, int]:
     text, *server = connection.exec_driver_sql(_values_statement(connection.dialect)).one()
     if server:
         server_checks.verify(connection.info, *server)
-    return by_id(text)
+    by_clock = by_id(text)
+    if len(by_clock) < CLOCKS:
+        raise TablesMissing(f"The table clocks has {len(by_clock)} of {CLOCKS} rows")
+    return by_clock
 
 
 def by_id(text: str | None) -> dict[int, int]:

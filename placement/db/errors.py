@@ -5,29 +5,19 @@ is a defect of this service, and is not translated.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlalchemy import exc
 
 from placement import exception
 
-# Conflicts with another transaction; this one was rolled back. Numbers are error
-# numbers of MySQL, or of SQLite if they are below 100. Texts are SQLSTATEs of PostgreSQL.
-_CONFLICTS = frozenset(
-    {
-        *("40001", "40P01"),  # serialization failure, deadlock
-        *(1020, 1213, 1412),  # changed since last read, deadlock, table changed
-        *(5, 6),  # SQLite: busy, locked
-    }
-)
-_LOCK_TIMEOUTS = frozenset({1205, "55P03"})
+# Numbers are error numbers of MySQL, or of SQLite if they are below 100. Texts are SQLSTATEs of
+# PostgreSQL. ``_KINDS`` has those that need no further decision.
+
 # Another transaction inserted a row after a check had not found it. The error codes of SQLite are
 # extended ones.
 _DUPLICATES = frozenset({1062, 1586, 1555, 2067, "23505"})
-# Another transaction removed a row after a check had found it, or refers to a row that a check had
-# found unused: a foreign key failed.
-_REFERENCES = frozenset({1216, 1217, 1451, 1452, "23503"})
 
 # The server is read-only: it was demoted, or is a standby.
 _READ_ONLY = frozenset({1036, 1290, 1792, 1836, "25006"})
@@ -42,17 +32,10 @@ _TOO_LONG = 1153
 _ERROR_DURING_COMMIT = 1180
 # The statement was ended by an administrator, or by a time limit. A COMMIT may already have taken
 # effect.
-_INTERRUPTED = frozenset({1317, 1969, 3024, "57014"})
+_INTERRUPTED: frozenset[int | str] = frozenset({1317, 1969, 3024, "57014"})
 
-# The server cannot serve: starting, full, out of memory, or at its time limit for a statement
-_UNAVAILABLE = frozenset(
-    {
-        *("53100", "53200", "53300", "57P03"),
-        *(3, 1021, 1026, 1030, 1037, 1038, 1040, 1041, 1114, _ERROR_DURING_COMMIT, 1203),
-        *_INTERRUPTED,
-        *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
-    }
-)
+# A write stamps its providers with the value of a clock that does not exist.
+_NOT_NULL = frozenset({1048, "23502"})
 
 # The next id, generation or usage counter is larger than its column can store.
 _OUT_OF_RANGE = frozenset({167, 1264, 1467, "22003", "2200H"})
@@ -107,6 +90,34 @@ class ServerReadOnly(ConnectionLost):
 
 class SeveralServers(ConnectionLost):
     """Statements of one connection reach several servers; nothing was written."""
+
+
+class TablesMissing(exception.DatabaseUnavailable):
+    """Tables or clocks are missing: a restore has not created them yet, or there is no schema."""
+
+
+_KINDS: Mapping[type[Exception], Iterable[int | str]] = {
+    LockTimeout: (1205, "55P03"),
+    # Another transaction removed a row after a check had found it, or refers to a row that a check
+    # had found unused.
+    ForeignKeyFailed: (1216, 1217, 1451, 1452, "23503"),
+    # A conflict with another transaction; this one was rolled back.
+    WriteConflict: (
+        *("40001", "40P01"),  # serialization failure, deadlock
+        *(1020, 1213, 1412),  # changed since last read, deadlock, table changed
+        *(5, 6),  # SQLite: busy, locked
+    ),
+    TablesMissing: (1146, "42P01"),
+    # The server cannot serve: starting, full, out of memory, at its limit for a statement, or the
+    # database does not exist.
+    exception.DatabaseUnavailable: (
+        *("3D000", "53100", "53200", "53300", "57P03", 1049),
+        *(3, 1021, 1026, 1030, 1037, 1038, 1040, 1041, 1114, _ERROR_DURING_COMMIT, 1203),
+        *_INTERRUPTED,
+        *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
+    ),
+}
+_KIND_OF = {number: kind for kind, numbers in _KINDS.items() for number in numbers}
 
 
 @contextmanager
@@ -182,14 +193,12 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise ServerReadOnly(first_line(error)) from error
     if error.connection_invalidated or number == _NO_QUORUM:
         raise ConnectionLost(first_line(error)) from error
-    if number in _LOCK_TIMEOUTS:
-        raise LockTimeout(first_line(error)) from error
-    if number in _REFERENCES:
-        raise ForeignKeyFailed from error
+    if number in _KIND_OF:
+        raise _KIND_OF[number](first_line(error)) from error
     if number in _OUT_OF_RANGE or _LAST_ID_AGAIN.search(first_line(error)):
         tables = dict.fromkeys(_TABLES_OF_WRITES.findall(error.statement or ""))
         raise exception.NumbersUsedUp(first_line(error), tuple(tables)) from error
-    if number in _CONFLICTS or is_duplicate(error):
+    if is_duplicate(error):
         raise WriteConflict from error
     if number in _UNSTORABLE or _is_compared_with_unstorable(error):
         raise exception.BadRequest(
@@ -200,8 +209,8 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise exception.DatabaseUnavailable(
             "A statement is longer than max_allowed_packet of the server; set it to 16 MB or more."
         ) from error
-    if number in _UNAVAILABLE:
-        raise exception.DatabaseUnavailable(first_line(error)) from error
+    if number in _NOT_NULL and "stamp" in first_line(error):
+        raise TablesMissing(first_line(error)) from error
 
 
 def _is_compared_with_unstorable(error: exc.DBAPIError) -> bool:

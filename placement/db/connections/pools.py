@@ -12,6 +12,7 @@ themselves.
 """
 
 import logging
+import math
 import os
 import sqlite3
 import time
@@ -158,24 +159,19 @@ def _watch_file(engine: sa.Engine, lineage: Lineage, path: str) -> None:
     SQLite increases the version of the schema when a backup is restored; it is read once a second.
     """
 
-    def check(connection: Any, record: Any) -> None:
-        version = connection.execute("PRAGMA schema_version").fetchone()[0]
-        lineage.reach((record.info["file"], version))
-        record.info["checked_at"] = time.monotonic()
-
     @event.listens_for(engine, "connect")
-    def note_file(connection: Any, record: Any) -> None:
-        record.info["file"] = _identity(path)
-        check(connection, record)
-        record.info["lineage"] = lineage.number
+    def note_file(_connection: object, record: Any) -> None:
+        record.info.update(file=_identity(path), checked_at=-math.inf)
 
     @event.listens_for(engine, "checkout")
     def check_file(connection: Any, record: Any, _proxy: object) -> None:
-        if record.info["file"] != _identity(path):
+        file, now = record.info["file"], time.monotonic()
+        if file != _identity(path):
             lineage.end()
             raise sa.exc.DisconnectionError(f"The file {path} was replaced.")
-        if time.monotonic() - record.info["checked_at"] >= server_checks.INTERVAL_SECONDS:
-            check(connection, record)
+        if now - record.info["checked_at"] >= server_checks.INTERVAL_SECONDS:
+            lineage.reach(file, connection.execute("PRAGMA schema_version").fetchone()[0])
+            record.info["checked_at"] = now
         record.info["lineage"] = lineage.number
 
 

@@ -31,7 +31,7 @@ class Expressions(NamedTuple):
     server: str  # identifies the server
     is_read_only: str  # whether it was set read-only
     is_standby: str
-    table: str  # identifies the table of clocks; a restore creates it again
+    tables: str  # identifies all tables; a restore creates them again
 
 
 # Replicas of some cloud providers set only innodb_read_only. The variable read_only is a number or
@@ -40,8 +40,8 @@ _MYSQL = Expressions(
     "CONCAT(@@hostname, ':', @@port, ' (server_id ', @@server_id, ')')",
     "(CONCAT(@@read_only) NOT IN ('0', 'OFF') OR @@innodb_read_only)",
     "FALSE",
-    "(SELECT create_time FROM information_schema.tables"
-    " WHERE table_schema = DATABASE() AND table_name = 'clocks')",
+    "(SELECT GROUP_CONCAT(table_name, ' ', create_time ORDER BY table_name)"
+    " FROM information_schema.tables WHERE table_schema = DATABASE())",
 )
 # The start time distinguishes a primary from its standbys. A demoted primary may not be a standby,
 # but have default_transaction_read_only, for example with pg_auto_failover or when its disk is
@@ -52,7 +52,9 @@ _POSTGRESQL = Expressions(
     "CONCAT_WS(' ', host(inet_server_addr()), 'started at', pg_postmaster_start_time())",
     "CAST(current_setting('default_transaction_read_only') AS boolean)",
     "pg_is_in_recovery()",
-    "pg_relation_filenode(to_regclass('clocks'))",
+    "(SELECT string_agg(CONCAT(pg_class.oid, ' ', relfilenode), ',' ORDER BY pg_class.oid)"
+    " FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+    " WHERE relkind IN ('r', 'i') AND nspname = ANY (current_schemas(false)))",
 )
 _BY_BACKEND = {"mysql": _MYSQL, "postgresql": _POSTGRESQL}
 # By dialect, the server that a statement reaches, or NULL if it is read-only.
@@ -106,8 +108,8 @@ class ConnectionWatch:
     def __init__(self, lineage: Lineage, settings: DatabaseSettings) -> None:
         self._lineage = lineage
         self._backend = settings.backend
-        server, is_read_only, is_standby, table = _BY_BACKEND[settings.backend]
-        self._query = f"SELECT {server}, {is_read_only} OR {is_standby}, {table}"
+        server, is_read_only, is_standby, tables = _BY_BACKEND[settings.backend]
+        self._query = f"SELECT {server}, {is_read_only} OR {is_standby}, {tables}"
 
     def listen(self, engine: sa.Engine, *, is_reader: bool = False) -> None:
         """Watch the connections of one pool."""
@@ -147,7 +149,7 @@ class ConnectionWatch:
     def _check(self, cursor: Any, record: Any) -> None:
         """Note the server of a connection.  Raises: ServerReadOnly, SeveralServers."""
         cursor.execute(self._query)
-        server, is_read_only, table = cursor.fetchone()
+        server, is_read_only, tables = cursor.fetchone()
         if is_read_only:
             raise ServerReadOnly(
                 f"The database server {server} is read-only: it is a standby, or was set "
@@ -155,8 +157,7 @@ class ConnectionWatch:
             )
         record.info.setdefault("server", server)
         verify(record.info, server)
-        # the nodes of a cluster are one server, and create a table at different times
-        self._lineage.reach(record.info["cluster"] or (server, table))
+        self._lineage.reach(server, tables)
         record.info["checked_at"] = time.monotonic()
 
     def _check_again(self, connection: Any, record: Any, _proxy: object) -> None:

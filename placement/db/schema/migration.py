@@ -28,7 +28,7 @@ from alembic.util import CommandError
 
 from placement.db import clocks, errors
 from placement.db.maintenance.reconcile import Report, convert_uuids, reconcile
-from placement.db.schema import compatibility
+from placement.db.schema import compatibility, seed
 from placement.db.schema.compatibility import BASE, REVISIONS
 from placement.db.schema.revisions import recorded as recorded_revision
 from placement.db.store import Store, ignore
@@ -64,6 +64,7 @@ def sync(store: Store, report: Report = ignore) -> None:
     running process loads everything again.  Raises: as ``upgrade``.
     """
     prepare(store, report)
+    store.write(lambda tx: seed.insert_clocks(tx.connection))
     store.write(lambda tx: clocks.start_epoch(tx.connection))
 
 

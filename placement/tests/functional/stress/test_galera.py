@@ -21,12 +21,14 @@ from placement.db.schema import migration, revisions, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.db.tables import projects
+from placement.engine.engine import Engine
 from placement.insight.recording.model import RecordedFilter
 from placement.insight.recording.recorder import PRUNE_AFTER_ROWS, Recorder, RecorderSettings
 from placement.insight.recording.sql import find
 from placement.insight.repair.apply import apply_action
 from placement.insight.repair.names import DeleteConsumerType
 from placement.objects import allocation, inventory, provider, resource_class, trait
+from placement.tests.functional.db.connections import dumps
 from placement.tests.functional.db.interleavings.kinds import KINDS
 from placement.tests.functional.db.interleavings.pairs import pairs
 from placement.tests.functional.db.schema import sync_without_get_lock
@@ -341,6 +343,36 @@ def test_a_node_outside_of_the_cluster_is_unavailable(nodes, stores):
         list(pool.map(lambda node: node.start(), nodes[1:]))
     claim(stores[1], uuid(), {host: {"VCPU": 1}})
     assert used(stores[0], host) == {"VCPU": 1}
+
+
+def test_a_dump_restored_through_one_node_is_read_by_the_processes_of_each_node(
+    nodes, stores, monkeypatch
+):
+    """Each node creates the tables at a time of its own."""
+    monkeypatch.setattr(server_checks, "INTERVAL_SECONDS", 0.1)
+    dump = dumps.OfMariaDb(nodes[0], "placement")
+    dumps.prepare(dump, stores[0])
+    dumps.check_restore(dump, stores, pause_seconds=0.3)
+
+
+def test_a_process_that_first_reaches_a_node_after_a_restore_loads_the_data(nodes, stores):
+    """The clocks have the values that the process has read from another node."""
+    host = new_provider(stores[0], VCPU=8)
+    dump = dumps.OfMariaDb(nodes[0], "placement")
+    dump.save()
+    with Proxy(nodes[0].port) as proxy:
+        url = nodes[0].tcp_url("placement", port=proxy.port)
+        store = Store(DatabaseSettings(connection=url, max_retries=0))
+        claim(stores[0], uuid(), {host: {"VCPU": 2}})
+        engine = Engine(store)
+        seen = engine.view()
+        dump.restore(0)
+        claim(stores[0], uuid(), {host: {"VCPU": 1}})
+        assert stores[0].probe() == seen.clocks
+        proxy.switch(nodes[1].port)
+        store.engines().reader.dispose()
+        assert engine.current().state(host).used == {"VCPU": 1}
+        store.dispose()
 
 
 # --- schemas ------------------------------------------------------------------------------
