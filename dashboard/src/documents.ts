@@ -71,6 +71,13 @@ export interface Claim {
   providers?: Record<string, string>;
 }
 
+export interface Occurrence {
+  at: string;
+  request_id: string | null;
+  global_request_id: string | null;
+  is_superseded: boolean;
+}
+
 export interface RecordedRequest {
   request_id: string;
   global_request_id: string | null;
@@ -80,8 +87,16 @@ export interface RecordedRequest {
   user_id: string | null;
   microversion: string;
   query?: string | null;
-  claim?: Claim;
+  claim?: Claim | null;
   reason: string;
+  // The number of equal requests of the hour; the ids and the time are those of the first one, or of the one that was looked up.
+  count: number;
+  first_at: string;
+  last_at: string;
+  latest: Occurrence[];
+  // How many of them later requests with the same global id superseded, which found candidates.
+  superseded: number;
+  is_superseded: boolean;
   // A refused claim has the facts of its refusal instead, and a sentence of them.
   explanation?: (Partial<Explanation> & { sentence?: string; [fact: string]: unknown }) | null;
 }

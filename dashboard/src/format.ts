@@ -94,6 +94,11 @@ export function reason(code: string): string {
   return REASONS[code] ?? code.replaceAll("_", " ");
 }
 
+// How often something happened: "200 times".
+export function times(count: number): string {
+  return count === 1 ? "once" : `${decimal(count)} times`;
+}
+
 export function plural(count: number, noun: string): string {
   return `${decimal(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -7,7 +7,7 @@ import { History, polyline, untilNow } from "../src/history";
 import { MOST_REFUSALS, Refusals } from "../src/refusals";
 import { tabOf } from "../src/tab";
 
-function refusal(id: string, at = "2026-11-21T02:14:07Z"): RecordedRequest {
+function refusal(id: string, at = "2026-11-21T02:14:07Z", count = 1): RecordedRequest {
   return {
     request_id: id,
     global_request_id: null,
@@ -18,6 +18,12 @@ function refusal(id: string, at = "2026-11-21T02:14:07Z"): RecordedRequest {
     microversion: "1.39",
     query: "resources=VCPU:1",
     reason: "capacity",
+    count,
+    first_at: at,
+    last_at: at,
+    latest: [],
+    superseded: 0,
+    is_superseded: false,
   };
 }
 
@@ -35,13 +41,38 @@ test("refusals from before the page was opened are not new, later ones are until
   const { api, queries } = apiWith([refusal("a")], [refusal("b"), refusal("a")], []);
   const refusals = new Refusals(api);
   await refusals.refresh();
-  assert.equal(refusals.unseen, 0);
+  assert.equal(refusals.unseen, "");
   await refusals.refresh();
-  assert.equal(refusals.unseen, 1);
+  assert.equal(refusals.unseen, "1");
   assert.deepEqual(refusals.latest.map((request) => request.request_id), ["b", "a"]);
   assert.equal(queries[1]?.["since"], "2026-11-21T02:14:07Z");
   refusals.markSeen();
-  assert.equal(refusals.unseen, 0);
+  assert.equal(refusals.unseen, "");
+});
+
+test("equal refusals are counted, and superseded ones are none", async () => {
+  const superseded = { ...refusal("c"), superseded: 1, is_superseded: true };
+  const { api, queries } = apiWith(
+    [refusal("a", undefined, 3)],
+    [superseded, { ...refusal("a", undefined, 200), last_at: "2026-11-21T02:15:07Z" }],
+    [],
+  );
+  const refusals = new Refusals(api);
+  await refusals.refresh();
+  await refusals.refresh();
+  assert.equal(refusals.unseen, "197");
+  assert.deepEqual(refusals.latest.map(({ count }) => count), [200]);
+  await refusals.refresh();
+  assert.equal(queries[2]?.["since"], "2026-11-21T02:15:07Z");
+});
+
+test("more refusals than are kept may be new", async () => {
+  const many = Array.from({ length: MOST_REFUSALS }, (_, number) => refusal(String(number)));
+  const { api } = apiWith([], many);
+  const refusals = new Refusals(api);
+  await refusals.refresh();
+  await refusals.refresh();
+  assert.equal(refusals.unseen, `${MOST_REFUSALS}+`);
 });
 
 test("a failure keeps the refusals that are known", async () => {
@@ -55,10 +86,9 @@ test("a failure keeps the refusals that are known", async () => {
 });
 
 test("the tab says what is wrong: the connection first, then new refusals", () => {
-  assert.deepEqual(tabOf("live", 0), { title: "Placement", icon: "icon.svg" });
-  assert.equal(tabOf("live", 3).title, "(3) refused - Placement");
-  assert.equal(tabOf("live", MOST_REFUSALS).title, `(${MOST_REFUSALS}+) refused - Placement`);
-  assert.deepEqual(tabOf("unavailable", 3), {
+  assert.deepEqual(tabOf("live", ""), { title: "Placement", icon: "icon.svg" });
+  assert.equal(tabOf("live", "3").title, "(3) refused - Placement");
+  assert.deepEqual(tabOf("unavailable", "3"), {
     title: "Not connected - Placement",
     icon: "icon-lost.svg",
   });

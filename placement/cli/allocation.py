@@ -28,9 +28,9 @@ from placement.core.text import printable
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names, named
 
-_COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "request")
+_COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "count", "request")
 _TABLE_COLUMNS = ("at", "reason", "request")
-_LONG = ("project_id", "user_id", "microversion")
+_LONG = ("project_id", "user_id", "microversion", "last_at", "superseded")
 _FILTERS = {
     "since": (
         "--since",
@@ -73,16 +73,15 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
         names = CommandNames(self.app)
         if parsed_args.request_id:
             records = self._records(parsed_args.request_id)
-            newest = next(
-                (record for record in records if record["kind"] == "no_candidates"), records[0]
-            )
-            known = _known(names, [newest])
-            fields = client.recorded(newest, known)
-            fields |= {"recorded": len(records)} if len(records) > 1 else {}
+            known = _known(names, records)
+            fields = client.recorded(records[0], known)  # the decisive one
+            if others := records[1:]:
+                fields |= {"recorded": len(records), "others": client.records(others, known)}
         else:
             document = self._current(parsed_args, names)
             known = names.in_query(document["query"])
-            fields = client.explanation(document, known)
+            remedies = "" if parsed_args.remedies else "not computed without --remedies"
+            fields = client.explanation(document, known, remedies)
         return tuple(fields), cells(fields.values(), known)
 
     def _records(self, request_id: str) -> list[dict[str, Any]]:
@@ -175,22 +174,27 @@ def _cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
 
 def _request(recorded: Mapping[str, Any], names: Names) -> Shown:
     """Return the query, or the claim; in a table, the claim is the sentence of its refusal."""
-    if "query" in recorded:
+    if recorded.get("query"):
         return query_cell(recorded["query"], names)
     sentence = recorded["explanation"].get("sentence")
-    claim = recorded["claim"]
+    claim = recorded.get("claim")
     if not sentence:
-        return facts(claim)
+        return facts(claim or {})
     return Complete(claim, lambda _: named(printable(sentence), names))
 
 
 def _table_cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
     """Return the cell of a table that fits on a terminal of 80 columns.
 
-    The date is above the time, and the id of the request below the request.
+    The date of the last request is above the time, the number of equal requests below the reason,
+    and the id of the request below the request.
     """
     if column == "at":
-        return Shown(recorded["at"], lambda at: at.replace("T", "\n"))
+        return Shown(recorded["last_at"], lambda at: at.replace("T", "\n"))
+    if column == "reason":
+        number = f"\n{recorded['count']} times" if recorded["count"] > 1 else ""
+        superseded = "\nsuperseded" if recorded["is_superseded"] else ""
+        return Complete(recorded["reason"], lambda reason: f"{reason}{number}{superseded}")
     if column == "request":
         request = _request(recorded, names).human_readable()
         request_id = recorded["global_request_id"] or recorded["request_id"]
@@ -200,11 +204,11 @@ def _table_cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
 
 def _known(names: CommandNames, records: Iterable[Mapping[str, Any]]) -> Names:
     """Return the names of the servers, projects, aggregates and providers in recorded requests."""
-    claims = [record["claim"] for record in records if "claim" in record]
+    claims = [record["claim"] for record in records if record.get("claim")]
     servers = names.servers(
         {claim["consumer_uuid"] for claim in claims if "consumer_uuid" in claim}
     )
-    queries = "&".join(str(record.get("query", "")) for record in records)
+    queries = "&".join(record.get("query") or "" for record in records)
     projects = names.projects if any(record.get("project_id") for record in records) else {}
     return {**servers, **projects, **names.in_query(queries)}
 

@@ -24,6 +24,7 @@ from placement.core.text import printable
 from placement.exception import PlacementException
 from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line, unmet_lines
 from placement.insight.names import Names, legend, named
+from placement.insight.recording.text import SUPERSEDED, recorded_line
 
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 """The messages for an unknown path: of this service, of osc-lib, and of upstream."""
@@ -233,8 +234,13 @@ def _fits(number: int | None) -> str:
     return "not determined" if number is None else str(number)
 
 
-def explanation(document: Mapping[str, Any], names: Names = _NO_NAMES) -> dict[str, Any]:
-    """Return the fields of an explanation, the result first."""
+def explanation(
+    document: Mapping[str, Any], names: Names = _NO_NAMES, without_remedies: str = ""
+) -> dict[str, Any]:
+    """Return the fields of an explanation, the result first.
+
+    ``without_remedies`` says why it has no remedies, empty if there are none.
+    """
     if "root" in document:
         fields = {
             "host": document["root"]["name"],
@@ -248,9 +254,12 @@ def explanation(document: Mapping[str, Any], names: Names = _NO_NAMES) -> dict[s
             "funnel": Shown(document["funnel"], partial(_funnel, names)),
             "near_misses": Shown(document["near_misses"], by_line(closest_line)),
         }
+    lines = by_line(remedy_line)
     return {
         **fields,
-        "remedies": Shown(document["remedies"], by_line(remedy_line)),
+        "remedies": Shown(
+            document["remedies"], lambda remedies: without_remedies or lines(remedies)
+        ),
         "undetermined": Shown(document["undetermined"], by_line(printable)),
         "query": query_cell(document["query"], names),
         "microversion": document["microversion"],
@@ -261,14 +270,24 @@ def explanation(document: Mapping[str, Any], names: Names = _NO_NAMES) -> dict[s
 def recorded(document: Mapping[str, Any], names: Names = _NO_NAMES) -> dict[str, Any]:
     """Return the fields of a recorded request: its reason, then its explanation."""
     columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
-    fields = {name: document[name] for name in columns}
+    equal = ("count", "first_at", "last_at", "superseded")
+    fields = {name: document[name] for name in (*columns, *equal)}
+    if document["is_superseded"]:
+        fields["superseded"] = Shown(document["superseded"], lambda _: SUPERSEDED)
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
-        return {**explanation(document["explanation"], names), **fields}
+        not_recorded = "not recorded: explain the query with --remedies"
+        return {**explanation(document["explanation"], names, not_recorded), **fields}
     if "claim" in document:
-        subject = {"claim": facts(document["claim"])}
+        subject = {"claim": facts(document["claim"] or {})}
     else:
-        subject = {"query": query_cell(document["query"], names)}
+        subject = {"query": query_cell(document["query"] or "", names)}
     return {**fields, "explanation": Shown(document["explanation"], _refusal), **subject}
+
+
+def records(documents: Sequence[Mapping[str, Any]], names: Names) -> Shown:
+    """Return the records after the decisive one, in a table a line each."""
+    lines = by_line(lambda recorded: named(printable(recorded_line(recorded)), names))
+    return Shown(documents, lines)
 
 
 def _refusal(explanation: Mapping[str, Any]) -> str:

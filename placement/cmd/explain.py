@@ -24,6 +24,7 @@ from placement.insight.names import uuid_of
 from placement.insight.recording import http as render
 from placement.insight.recording import sql
 from placement.insight.recording.model import INVALID_REQUEST
+from placement.insight.recording.text import SUPERSEDED, equal_requests
 
 Document = Mapping[str, Any]
 
@@ -93,7 +94,8 @@ def _provider(snapshot: Snapshot, host: str) -> str:
 
 
 def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
-    body = json.loads(render.recorded_requests(sql.of_request(store, request_id)))
+    recorded = sql.of_request(store, request_id)
+    body = json.loads(render.recorded_requests(recorded, request_id=request_id))
     if as_json:
         _print(body, as_json=True)
         return
@@ -104,16 +106,19 @@ def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
 def _print_record(recorded: Document) -> None:
     explanation = recorded["explanation"]
     ids = [recorded[name] for name in ("global_request_id", "request_id") if recorded[name]]
-    origin = f"asked {recorded['at']}, {', '.join(ids)}"
+    origin = f"asked {recorded['at']}, {', '.join(ids)}{equal_requests(recorded)}"
+    if recorded["is_superseded"]:
+        print(f"{SUPERSEDED}:")
     if "funnel" in explanation:
         print(as_text(explanation, origin=origin))
         return
     sentence = explanation.get("sentence", recorded["reason"])
-    if "query" in recorded:  # without a funnel if the explanation was too long to record
+    if recorded.get("query"):  # without a funnel if the explanation was too long to record
         result = "Invalid request" if recorded["kind"] == INVALID_REQUEST else "No host for"
         print(printable(f"{result} {recorded['query']} ({origin}): {sentence}"))
         return
-    print(printable(f"Claim refused: {sentence} ({origin})"))
+    result = "No host" if "query" in recorded else "Claim refused"
+    print(printable(f"{result}: {sentence} ({origin})"))
     for name, value in explanation.items():
         if name not in {"version", "sentence"}:
             print(printable(f"  {name}: {_named(value)}"))

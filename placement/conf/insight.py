@@ -22,12 +22,12 @@ loopback address with the credentials of the operator.
         help="""
 Record requests without allocation candidates and refused claims, with their reasons, in the table
 ``insight_requests``. ``GET /insight/requests`` lists them. The table also has requests to create
-or rename a provider that were refused because the name or UUID was taken, each once an hour;
+or rename a provider that were refused because the name or UUID was taken;
 ``GET /insight/identity`` lists them.
 
 A record is written after the response has been sent. Only the next request on the same connection
-waits for it. If a record cannot be written, it is discarded, and a warning is logged once a
-minute.
+waits for it. Equal requests of an hour are one record with their number. If a record cannot be
+written, it is discarded, and a warning is logged once a minute.
 """,
     ),
     cfg.IntOpt(
@@ -36,8 +36,8 @@ minute.
         min=1,
         help="""
 The maximum number of rows in the table. Processes that add rows remove the oldest rows in batches,
-so the table can have 50 additional rows per process. A row takes 1 to 60 kB, usually less than
-5 kB.
+so the table can have 50 additional rows per process. A row takes 1 to 80 kB, usually less than
+5 kB: the ids of up to 200 equal requests take 25 kB.
 """,
     ),
     cfg.IntOpt(
@@ -51,9 +51,10 @@ so the table can have 50 additional rows per process. A row takes 1 to 60 kB, us
         default=5,
         min=1,
         help="""
-The maximum number of empty responses that a process explains and records per second, and the
-maximum number of refused claims that it records per second. Further empty responses and refused
-claims are logged in one line without an explanation, and are not recorded.
+The maximum number of empty responses that a process explains per second, and of rows that it adds
+per second for empty responses and for refused claims. Requests that equal a recorded one of the
+hour are added to its number. Further requests have no row of their own: one row for each reason
+and project has their number.
 
 An explanation takes up to 0.12 s of CPU time with 10,000 hosts of 19 providers each. Fewer empty
 responses are explained if the explanations would take more than a twentieth of a processor. The

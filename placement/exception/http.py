@@ -110,6 +110,8 @@ class RequestNotRecorded(PlacementException):
     request_id: str
     template = (
         "No request is recorded with the id {request_id}. Recorded are requests that "
-        "found no candidates and claims that were refused, within the limits of [insight]. "
-        "GET /insight/requests lists them."
+        "found no candidates and claims that were refused, within the limits of [insight]; "
+        "GET /insight/requests lists them. For other requests Placement may have returned "
+        "candidates, which Nova then filtered: search the log of nova-scheduler for the global "
+        "request id and 'Filter'."
     )

@@ -36,7 +36,9 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     if candidates.left_out:
         observer.count(events.CUT_RESPONSES)
         observer.count(events.ROOTS_LEFT_OUT, amount=candidates.left_out)
-    if not candidates.candidates:
+    if candidates.candidates:
+        reports.candidates_found(request)
+    else:
         reports.empty_response(request, snapshot, candidates_request)
     write = partial(pieces, candidates, candidates_request, request.version)
     return json_response(request, body_of(write, deadline.check), modified_at=None)

@@ -44,6 +44,12 @@ class Reports(Protocol):
     def is_recording(self) -> bool:
         """Whether requests are recorded."""
 
+    def write_counts(self) -> None:
+        """Write what this process has counted, before it is read."""
+
+    def candidates_found(self, request: "Request") -> None:
+        """Note that earlier empty responses with the same global request id are superseded."""
+
     def empty_response(
         self, request: "Request", snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:

@@ -92,6 +92,14 @@ def patient_explanations() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_late_records() -> Iterator[None]:
+    """Write counts when they are read, not in a thread that may outlive the database of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("placement.insight.recording.recorder.start_timer", lambda *_: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def shared_statements() -> Iterator[None]:
     """Compile each SQL statement once in this process."""
     with pytest.MonkeyPatch.context() as patch:

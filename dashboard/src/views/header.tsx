@@ -5,7 +5,6 @@ import { clock } from "../format";
 import type { Status } from "../live";
 import { type Address, addressOf } from "../router";
 import { useLoaded, useShared, useTicks } from "../state";
-import { atMost } from "../tab";
 
 const FINDINGS_INTERVAL_MS = 300_000;
 
@@ -41,7 +40,7 @@ function Views({ address }: { address: Address }) {
     <nav aria-label="Views">
       {tab("cloud", "Cloud")}
       {tab("shape", "Shape")}
-      {tab("requests", "Requests", refusals.unseen ? atMost(refusals.unseen) : "", "new refusals")}
+      {tab("requests", "Requests", refusals.unseen, "new refusals")}
       {tab("findings", "Findings", findings ? String(findings) : "", "findings")}
     </nav>
   );

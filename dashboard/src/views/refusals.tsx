@@ -1,8 +1,8 @@
 // The recent refusals, beside the map.
 
-import { reason } from "../format";
+import { reason, times } from "../format";
 import { Ago, Empty, Failure } from "../parts";
-import { keyOf } from "../refusals";
+import { keyOf, refused } from "../refusals";
 import { addressOf } from "../router";
 import { failure, useShared } from "../state";
 import { kind, Summary } from "./requests";
@@ -23,8 +23,9 @@ export function RecentRefusals() {
           <li key={keyOf(request)}>
             <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>:{" "}
             <strong>{reason(request.reason)}</strong>
+            {refused(request) > 1 && ` ${times(refused(request))}`}
             <Summary request={request} />
-            <Ago at={request.at} />
+            <Ago at={request.last_at} />
           </li>
         ))}
       </ul>

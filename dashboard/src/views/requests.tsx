@@ -2,12 +2,12 @@
 
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
-import { amounts, dateTime, reason } from "../format";
+import { amounts, dateTime, decimal, reason, times } from "../format";
 import { Ago, Breakable, Choices, Empty, Failure, Id, Name } from "../parts";
-import { keyOf } from "../refusals";
+import { keyOf, refused } from "../refusals";
 import { addressOf, changed } from "../router";
 import { useLoaded, useNameOf, useSettled, useShared, useTicks } from "../state";
-import { Table } from "../table";
+import { number, Table } from "../table";
 import { ExplanationPanel } from "./explanation";
 import { Summaries } from "./summaries";
 import { Facts } from "./value";
@@ -39,8 +39,8 @@ function RequestList({ query }: { query: string }) {
       <Reasons requests={requests} chosen={chosen} parameters={parameters} />
       {value && requests.length === 0 && (
         <Empty>
-          Every recorded request {since && `since ${since} `}found candidates, and no claim was
-          refused.
+          No refusal is recorded{since && ` since ${since}`}{chosen && " with this reason"}. Recorded
+          are requests without candidates and refused claims, unless [insight]record is off.
         </Empty>
       )}
       {requests.length > 0 && <RequestTable requests={requests} />}
@@ -76,7 +76,10 @@ function Reasons(props: {
 }) {
   const { requests, chosen, parameters } = props;
   const counts = new Map<string, number>();
-  for (const { reason: code } of requests) counts.set(code, (counts.get(code) ?? 0) + 1);
+  for (const request of requests) {
+    const total = (counts.get(request.reason) ?? 0) + refused(request);
+    if (total > 0) counts.set(request.reason, total);
+  }
   return (
     <Choices
       view="requests"
@@ -94,13 +97,14 @@ function RequestTable({ requests }: { requests: RecordedRequest[] }) {
   return (
     <Table
       class="requests"
-      columns={["Result", "Time", "Reason", "Request", "Project"]}
+      columns={["Result", "Last", number("Number"), "Reason", "Request", "Project"]}
       rows={requests.map((request) => ({
         key: keyOf(request),
         cells: [
           <a href={addressOf("requests", request.request_id)}>{kind(request)}</a>,
-          <Ago at={request.at} />,
-          reason(request.reason),
+          <Ago at={request.last_at} />,
+          decimal(request.count),
+          request.is_superseded ? SUPERSEDED : reason(request.reason),
           <Summary request={request} />,
           <Id uuid={request.project_id ?? "–"} kind="projects" />,
         ],
@@ -120,14 +124,9 @@ function OneRequest({ id }: { id: string }) {
       <h1>
         <Name text={id} />
       </h1>
-      {error && <Failure error={error} what="The request" />}
+      {error?.status === 404 && <Empty>{error.message}</Empty>}
+      {error && error.status !== 404 && <Failure error={error} what="The request" />}
       {loading && value === null && <Empty>Loading …</Empty>}
-      {value?.requests.length === 0 && (
-        <Empty>
-          Nothing is recorded with this id. Requests that found candidates are not recorded, and old
-          records are removed.
-        </Empty>
-      )}
       {value?.requests.map((request) => (
         <RequestPanel key={keyOf(request)} request={request} />
       ))}
@@ -136,6 +135,7 @@ function OneRequest({ id }: { id: string }) {
 }
 
 function RequestPanel({ request }: { request: RecordedRequest }) {
+  const subject = request.query ?? described(request.claim ?? {});
   const ids = {
     "Request id": request.request_id,
     "Global request id": request.global_request_id ?? "–",
@@ -146,11 +146,22 @@ function RequestPanel({ request }: { request: RecordedRequest }) {
       <h2>
         {kind(request)}: {reason(request.reason)}
       </h2>
+      {request.is_superseded && <p class="verdict">{SUPERSEDED}.</p>}
       <dl>
         <dt>Time</dt>
         <dd>
           {dateTime(request.at)}, <Ago at={request.at} />
         </dd>
+        {request.count > 1 && (
+          <>
+            <dt>Equal requests</dt>
+            <dd>
+              {times(request.count)} from {dateTime(request.first_at)} to{" "}
+              {dateTime(request.last_at)}
+              {request.superseded > 0 && `, ${decimal(request.superseded)} of them superseded`}
+            </dd>
+          </>
+        )}
         {Object.entries(ids).map(([name, id]) => (
           <>
             <dt>{name}</dt>
@@ -161,10 +172,14 @@ function RequestPanel({ request }: { request: RecordedRequest }) {
         <dd>
           <Id uuid={request.project_id ?? "–"} kind="projects" />
         </dd>
-        <dt>{request.query ? "Query" : "Claim"}</dt>
-        <dd class="query">
-          <Breakable text={request.query ?? described(request.claim ?? {})} />
-        </dd>
+        {subject !== "" && (
+          <>
+            <dt>{request.query ? "Query" : "Claim"}</dt>
+            <dd class="query">
+              <Breakable text={subject} />
+            </dd>
+          </>
+        )}
       </dl>
       {request.query && (
         <p>
@@ -190,6 +205,8 @@ function Details({ request }: { request: RecordedRequest }) {
     </>
   );
 }
+
+const SUPERSEDED = "A later request of this operation found candidates";
 
 const KINDS: Record<string, string> = {
   no_candidates: "No candidates",

@@ -46,7 +46,7 @@ from placement.core.snapshot.rows import NO_ROW, NO_ROWS, Numbers, Rows, numbers
 P = TypeVar("P", Column, Rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Snapshot:
     """Every provider at one moment; see the module's docstring.
 

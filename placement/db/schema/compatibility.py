@@ -33,12 +33,13 @@ REVISIONS = (
     tables.CONSUMER_TYPES,
     "a082b8bb98d0",
     tables.OURS,
+    tables.EQUAL_REQUESTS,
 )
-# How the revisions of development releases begin, which have parts of the newest revision
+# How the revisions of development releases begin, which have parts of the revision OURS
 DEVELOPMENT = "c0de5a1d7e0"
 HEAD = REVISIONS[-1]
 # The newest revision of the schema of other implementations
-COMMON_HEAD = REVISIONS[-2]
+COMMON_HEAD = REVISIONS[REVISIONS.index(tables.OURS) - 1]
 
 # Logged and reported if an unknown revision has only added to the schema
 UNKNOWN_REVISION = (
@@ -127,7 +128,8 @@ class Comparison(NamedTuple):
         Later revisions may differ from it in indexes, which `db sync` creates if they are missing.
         """
         applied = BASE
-        for revision in (REVISIONS[0], tables.CONSUMER_TYPES, tables.OURS):
+        with_tables = (tables.CONSUMER_TYPES, tables.OURS, tables.EQUAL_REQUESTS)
+        for revision in (REVISIONS[0], *with_tables):
             if self.lacking(revision):
                 break
             applied = revision

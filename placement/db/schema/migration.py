@@ -1,7 +1,7 @@
 """Upgrades the schema of a database to its newest revision.
 
-Every Placement database has the first five revisions. The revision of this service follows them,
-and only adds to the schema, so that another implementation still works on the database.
+Every Placement database has the first five revisions. The revisions of this service follow them,
+and only add to the schema, so that another implementation still works on the database.
 
 One process at a time upgrades a database; the others wait for it. The nodes of a Galera cluster
 do not share locks: if processes on two nodes upgrade at once, all nodes execute the DDL statements
@@ -209,11 +209,15 @@ def has_foreign_key(table: str, name: str) -> bool:
 
 
 def create(table: sa.Table) -> None:
-    """Create a table, and its indexes, unless they exist; no later revision changes the table."""
+    """Create a table and its indexes unless they exist, with the columns of later revisions.
+
+    An existing table may lack these columns: their revision also creates the indexes on them.
+    """
     if not _inspector().has_table(table.name):
         op.execute(sa.schema.CreateTable(table))
     for index in sorted(table.indexes, key=lambda index: str(index.name)):
-        index.create(op.get_bind(), checkfirst=True)
+        if all(has_column(table.name, column.name) for column in index.columns):
+            index.create(op.get_bind(), checkfirst=True)
 
 
 def create_table(name: str, *columns: sa.schema.SchemaItem) -> None:
@@ -228,10 +232,10 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
         op.add_column(table, column)
 
 
-def create_index(name: str, table: str, columns: Sequence[str]) -> None:
+def create_index(name: str, table: str, columns: Sequence[str], *, unique: bool = False) -> None:
     """Create an index unless it exists."""
     if name not in _names(_inspector().get_indexes(table)):
-        op.create_index(name, table, list(columns))
+        op.create_index(name, table, list(columns), unique=unique)
 
 
 def drop_index(name: str, table: str) -> None:

@@ -19,14 +19,20 @@ from placement.insight.explanation.model import (
     UNDETERMINED,
 )
 from placement.insight.recording import refusals, sql, summary
-from placement.insight.recording.model import LARGEST_ID, RecordedFilter, RecordedRequest
+from placement.insight.recording.model import (
+    LARGEST_ID,
+    NOT_EXPLAINED,
+    REFUSED_CLAIM,
+    Occurrence,
+    RecordedFilter,
+    RecordedRequest,
+)
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import NAME, Schema, always, closed
 
-REASONS = tuple(
-    dict.fromkeys((*CODES, NO_PROVIDERS, UNDETERMINED, *unknown_names.CODES, *refusals.CODES))
-)
+_OF_EMPTY = (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)
+REASONS = tuple(dict.fromkeys((*_OF_EMPTY, *unknown_names.CODES, *refusals.CODES)))
 """The codes of recorded requests."""
 
 _FILTER: Schema = {
@@ -44,6 +50,7 @@ SUMMARY_QUERY = always(closed(_FILTER))
 _REQUESTS = validation.query_validators(REQUESTS_QUERY)
 _SUMMARY = validation.query_validators(SUMMARY_QUERY)
 _LIMIT = 100
+_MOST_LISTED = 10  # of the latest requests of a record
 
 
 def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
@@ -57,39 +64,54 @@ def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
     )
 
 
-def recorded_requests(requests: Sequence[RecordedRequest], limit: int | None = None) -> bytes:
+def recorded_requests(
+    requests: Sequence[RecordedRequest], limit: int | None = None, request_id: str = ""
+) -> bytes:
     """Return the body of recorded requests.
 
+    If they are the records of a ``request_id``, their ids and times are those of its requests.
     ``next`` is the marker of the next page. It is None if this page has fewer than ``limit``
     requests.
     """
     is_full = limit is not None and len(requests) == limit
     return document(
-        requests=[_recorded(record) for record in requests],
+        requests=[_recorded(record, request_id) for record in requests],
         next=str(requests[-1].id) if is_full else None,
     )
 
 
-def _recorded(record: RecordedRequest) -> dict[str, object]:
+def _recorded(record: RecordedRequest, request_id: str) -> dict[str, object]:
     explanation = json.loads(record.explanation)
     subject: dict[str, object] = {"query": record.query}
-    if record.claim is not None:
-        claim = json.loads(record.claim)
+    if record.kind == REFUSED_CLAIM:
+        claim = json.loads(record.claim) if record.claim else None
         subject = {"claim": claim}
-        if sentence := refusals.sentence(explanation, claim):
+        if claim is not None and (sentence := refusals.sentence(explanation, claim)):
             explanation["sentence"] = sentence
+    of_id = record.of(request_id)
     return {
-        "request_id": record.request_id,
-        "global_request_id": record.global_request_id,
-        "at": timestamp(record.created_at),
+        "request_id": of_id.request_id if of_id else record.request_id,
+        "global_request_id": of_id.global_request_id if of_id else record.global_request_id,
+        "at": timestamp(of_id.at if of_id else record.created_at),
         "kind": record.kind,
         "project_id": record.project_id,
         "user_id": record.user_id,
         "microversion": record.microversion,
         **subject,
         "reason": record.reason,
+        "count": record.requests,
+        "first_at": timestamp(record.created_at),
+        "last_at": timestamp(record.last),
+        "latest": [_occurrence(each) for each in record.latest[:_MOST_LISTED]],
+        "superseded": record.superseded,
+        "is_superseded": of_id.superseded if of_id else record.is_superseded,
         "explanation": explanation,
     }
+
+
+def _occurrence(each: Occurrence) -> dict[str, object]:
+    ids = {"request_id": each.request_id, "global_request_id": each.global_request_id}
+    return {"at": timestamp(each.at), **ids, "is_superseded": each.superseded}
 
 
 @accepts_json
@@ -97,6 +119,7 @@ def list_requests(request: Request) -> webob.Response:
     """Return the recorded requests that the query describes, the newest first."""
     request.can(policies.LIST_REQUESTS)
     criteria = recorded_filter(queries.values(request, _REQUESTS))
+    request.services.reports.write_counts()
     recorded = sql.find(request.services.store, criteria)
     return json_response(request, recorded_requests(recorded, criteria.limit))
 
@@ -106,6 +129,7 @@ def summarize_requests(request: Request) -> webob.Response:
     """Return the number of recorded requests in each hour, by what they lacked."""
     request.can(policies.LIST_REQUESTS)
     criteria = recorded_filter(queries.values(request, _SUMMARY))
+    request.services.reports.write_counts()
     now = datetime.now(UTC)
     since = summary.beginning(criteria.since, now)
     records = sql.hourly(request.services.store, replace(criteria, since=since))
@@ -117,5 +141,7 @@ def show_request(request: Request) -> webob.Response:
     """Return the recorded requests with a request id or a global request id."""
     request.can(policies.SHOW_REQUEST)
     queries.nothing(request)
-    recorded = sql.of_request(request.services.store, request.route["request_id"])
-    return json_response(request, recorded_requests(recorded))
+    request.services.reports.write_counts()
+    request_id = request.route["request_id"]
+    recorded = sql.of_request(request.services.store, request_id)
+    return json_response(request, recorded_requests(recorded, request_id=request_id))

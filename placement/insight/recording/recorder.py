@@ -4,22 +4,28 @@ Writes are bounded in number, age and rate, and never delay the response. One th
 writes at a time. If another thread is writing, that thread writes the record, so that a slow
 database delays at most one thread. A record that the database refuses is dropped alone. After any
 other failure, writes pause for some seconds, and the records of this time are dropped.
+
+Equal requests of one hour are counted in one record. A process counts them in memory, and adds
+their number to the row at the rate of records, at the latest a moment later, or before a reader
+asks for records. Above the rate, further records that equal no other are counted together.
 """
 
+import json
 import logging
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from placement import exception
 from placement.db.store import Store
 from placement.insight.recording import sql
-from placement.insight.recording.model import RecordedRequest, first_id
+from placement.insight.recording.model import RecordedRequest, equal_key, first_id
 
 LOG = logging.getLogger(__name__)
 
@@ -30,13 +36,20 @@ PRUNE_BATCH: Final = 100
 
 _PRUNE_AFTER_SECONDS = 600.0
 _PAUSE_SECONDS = 10.0
-_REPEATED_AFTER_SECONDS = 3600.0
-_MOST_SEEN = 1000
+_SUPERSEDE_AFTER_SECONDS = 5.0
+_SUPERSEDE_AGAIN = timedelta(seconds=5)  # until other processes have written their counts
+_MOST_KEYS = 10_000
+_MOST_FOUND = 10_000
 _SECONDS_BETWEEN_WARNINGS = 60.0
 _MOST_WAITING = 100
-_ATTEMPTS = 3
+_ATTEMPTS = 8  # processes count equal requests in one row
 _CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
 _MOST_CPU_AT_ONCE = 0.5
+_REPEATED: Final = "repeated"
+_FURTHER: Final = {
+    "version": 1,
+    "sentence": "one of several different requests: more than [insight]record_per_second records",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,19 @@ class RecorderSettings:
     per_second: int = 5
 
 
+def start_timer(seconds: float, flush: Callable[[], None]) -> None:
+    """Call a method in another thread after some time, unless its object is gone by then."""
+    method = weakref.WeakMethod(flush)
+
+    def run() -> None:
+        if (alive := method()) is not None:
+            alive()
+
+    timer = threading.Timer(seconds, run)
+    timer.daemon = True
+    timer.start()
+
+
 class Recorder:
     """The recorder of one process; safe to share between threads."""
 
@@ -58,13 +84,15 @@ class Recorder:
         settings: RecorderSettings,
         clock: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
+        call_after: Callable[[float, Callable[[], None]], None] | None = None,
     ) -> None:
         self.is_enabled = settings.enabled
-        self.dropped = 0  # records that could not be written
+        self.dropped = 0  # requests that could not be recorded
         self._settings = settings
         self._store = store.with_max_attempts(_ATTEMPTS)
         self._clock = clock
         self._thread_time = thread_time
+        self._call_after = call_after or start_timer
         self._writing = threading.Lock()
         self._waiting: deque[RecordedRequest] = deque(maxlen=_MOST_WAITING)
         self._unpruned = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
@@ -73,7 +101,10 @@ class Recorder:
         self._counting = threading.Lock()
         self._records: dict[str, _Allowance] = {}
         self._explanations: dict[str, _Allowance] = {}
-        self._seen: dict[str, float] = {}
+        self._keys: set[str] = set()  # of records that this process wrote
+        self._repeated: dict[str, RecordedRequest] = {}
+        self._found: dict[str, datetime] = {}
+        self._due: float | None = None  # when a timer writes the counts
 
     def admits(self, kind: str) -> bool:
         """Count a record of this kind if the rate allows it; return whether it does."""
@@ -97,7 +128,7 @@ class Recorder:
             new = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, now)
             allowance = self._explanations.setdefault(kind, new)
             has_time = allowance.left(now) > 0
-        if not (has_time and self.admits(kind)):
+        if not (has_time and self.admits(f"explanation {kind}")):
             yield False
             return
         start = self._thread_time()
@@ -107,21 +138,6 @@ class Recorder:
             with self._counting:
                 allowance.take(self._thread_time() - start)
 
-    def is_new(self, key: str) -> bool:
-        """Return whether this process did not see the key in the last hour.
-
-        Requests that clients repeat every minute are recorded once, so that they do not displace
-        other records.
-        """
-        now = self._clock()
-        with self._counting:
-            if now - self._seen.get(key, float("-inf")) < _REPEATED_AFTER_SECONDS:
-                return False
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen = {}
-            self._seen[key] = now
-            return True
-
     def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
         """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
         try:
@@ -130,32 +146,120 @@ class Recorder:
             return {}
 
     def record(self, record: RecordedRequest) -> None:
-        """Write the record, queue it for the writing thread, or drop it.  Never raises."""
+        """Write the record, or count it in the record of equal requests.  Never raises.
+
+        The record is queued if another thread writes, and dropped if the database fails.
+        """
         if not self.is_enabled:
             return
         if self._clock() < self._paused_until:
             self.dropped += 1
             return
+        is_counted = self._is_counted(record)
+        if not (is_counted or record.equal_key is None or self.admits(record.kind)):
+            record = _further(record)
+            is_counted = self._is_counted(record)
+        if not is_counted:
+            self._add(record)
+        elif not self.admits(_REPEATED):
+            self._flush_after(1 / self._settings.per_second)
+            return
+        self._write_if_idle(counts=is_counted)
+
+    def _is_counted(self, record: RecordedRequest) -> bool:
+        """Count the request if this process wrote an equal one; return whether it did."""
+        key = record.equal_key
+        with self._counting:
+            if key is None or key not in self._keys:
+                return False
+            equal = self._repeated.get(key)
+            self._repeated[key] = equal.with_equal(record) if equal else record
+            return True
+
+    def _add(self, record: RecordedRequest) -> None:
+        with self._counting:
+            if len(self._keys) >= _MOST_KEYS:
+                self._keys.clear()
+            if record.equal_key is not None:
+                self._keys.add(record.equal_key)
         if len(self._waiting) == _MOST_WAITING:
             self.dropped += 1  # the oldest
         self._waiting.append(record)
-        while self._waiting and self._writing.acquire(blocking=False):
+
+    def found(self, global_request_id: str) -> None:
+        """Note that a request with this global request id has candidates.  Never raises."""
+        if not self.is_enabled:
+            return
+        with self._counting:
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            self._found[global_request_id] = datetime.now(UTC).replace(tzinfo=None)
+        self._flush_after(_SUPERSEDE_AFTER_SECONDS)
+
+    def _flush_after(self, seconds: float) -> None:
+        """Write the counts after some time, or earlier."""
+        due = self._clock() + seconds
+        with self._counting:
+            if self._due is not None and self._due <= due:
+                return
+            self._due = due
+        self._call_after(seconds, self.flush)
+
+    def flush(self) -> None:
+        """Write the counted requests, and mark the superseded ones.  Never raises."""
+        with self._counting:
+            self._due = None
+            has_work = bool(self._repeated or self._found)
+        if has_work and self._clock() >= self._paused_until:
+            with self._writing:
+                self._write()
+                self._supersede()
+        self._write_if_idle()
+
+    def _write_if_idle(self, *, counts: bool = False) -> None:
+        """Write the records that wait, and the counts, unless another thread writes."""
+        while (self._waiting or counts) and self._writing.acquire(blocking=False):
             try:
                 self._write()
             finally:
                 self._writing.release()
+            counts = False
+        if counts:
+            self._flush_after(1 / self._settings.per_second)
 
     def _write(self) -> None:
-        records = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        with self._counting:
+            repeated, self._repeated = self._repeated, {}
+        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        records = _without_equal([*waiting, *repeated.values()])
         try:
-            self._insert(records)
+            if records:
+                self._insert(records)
             records = []
             self._prune(self._clock())
         except Exception as error:  # a failure of the recorder must not fail the request
-            self._paused_until = self._clock() + _PAUSE_SECONDS
-            self.dropped += len(records) + len(self._waiting)
-            self._waiting.clear()
-            self._warn(error, self._clock())
+            self._pause(error, records)
+
+    def _supersede(self) -> None:
+        now = datetime.now(UTC).replace(tzinfo=None)
+        with self._counting:
+            found = self._found
+            self._found = {each: at for each, at in found.items() if now - at < _SUPERSEDE_AGAIN}
+        try:
+            if found:
+                sql.supersede(self._store, found)
+        except Exception as error:  # as above
+            self._pause(error)
+        if self._found:
+            self._flush_after(_SUPERSEDE_AFTER_SECONDS)
+
+    def _pause(self, error: Exception, records: Iterable[RecordedRequest] = ()) -> None:
+        self._paused_until = self._clock() + _PAUSE_SECONDS
+        with self._counting:
+            self._keys.clear()
+        self.dropped += sum(record.requests for record in records) + len(self._waiting)
+        self._waiting.clear()
+        self._warn(error, self._clock())
 
     def _insert(self, records: list[RecordedRequest]) -> None:
         """Insert the records; one that the database cannot store is dropped, without the others.
@@ -163,7 +267,7 @@ class Recorder:
         No text is known to be refused, but the character set of a table may be any.
         """
         try:
-            self._unpruned += self._store.write(sql.insert, records)
+            self._unpruned += self._store.write(sql.add, records)
         except exception.BadRequest as error:
             if len(records) > 1:
                 for record in records:
@@ -195,6 +299,23 @@ class Recorder:
                 self.dropped,
             )
             self._warned_at = now
+
+
+def _without_equal(records: Iterable[RecordedRequest]) -> list[RecordedRequest]:
+    """Return the records, equal ones together, in an order that avoids deadlocks."""
+    merged: dict[object, RecordedRequest] = {}
+    for record in records:
+        key = record.equal_key or record.id
+        merged[key] = merged[key].with_equal(record) if key in merged else record
+    return sorted(merged.values(), key=lambda record: record.equal_key or "")
+
+
+def _further(record: RecordedRequest) -> RecordedRequest:
+    """Return the record without what distinguishes it from others of its reason and project."""
+    parts = (record.kind, record.reason, record.project_id, record.user_id, _REPEATED)
+    key = equal_key(record.created_at, *parts)
+    record = replace(record, explanation=json.dumps(_FURTHER), equal_key=key)
+    return replace(record, query=None, claim=None, subject=None)
 
 
 class _Allowance:

@@ -102,8 +102,7 @@ def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> di
     """
     if not claims:
         return {"consumers": 0}
-    consumer = refusal.facts.get("consumer")
-    refused = next((claim for claim in claims if claim.consumer_uuid == consumer), claims[0])
+    refused = _refused(refusal, claims)
     return {
         "consumer_uuid": refused.consumer_uuid,
         "consumer_generation": refused.generation,
@@ -116,6 +115,19 @@ def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> di
         "providers": {uuid: names[uuid] for uuid in refused.resources if uuid in names},
         "consumers": len(claims),
     }
+
+
+def owner(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> tuple[str, str] | None:
+    """Return the project and the user of the refused claim, if there is a claim."""
+    if not claims:
+        return None
+    refused = _refused(refusal, claims)
+    return refused.project_id, refused.user_id
+
+
+def _refused(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> ConsumerClaim:
+    consumer = refusal.facts.get("consumer")
+    return next((claim for claim in claims if claim.consumer_uuid == consumer), claims[0])
 
 
 # --- sentences -------------------------------------------------------------------------

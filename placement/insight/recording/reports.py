@@ -1,24 +1,19 @@
 """What operators learn of requests: empty responses, refusals, and mixed consumers.
 
 Empty responses and refusals are logged and recorded after the response.
-
-*Mixed consumers* are written both with and without their generation. A write below microversion
-1.28 does not compare the generation of the consumer, so it replaces without an error the
-allocations that another client wrote at 1.28 or newer. The database does not have the microversion
-of a write. Each process therefore keeps the recent writes that it served in memory: it can miss a
-consumer whose writes were served by different processes.
 """
 
 import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
+from weakref import ReferenceType, ref
 
 from placement import events, exception
 from placement.core.model import ConsumerClaim
@@ -32,20 +27,23 @@ from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_line
 from placement.insight.queries import text
 from placement.insight.recording import refusals, summary
+from placement.insight.recording.mixed_consumers import RecentWrites
 from placement.insight.recording.model import (
     INVALID_REQUEST,
     NAME_CONFLICT,
     NO_CANDIDATES,
+    NOT_EXPLAINED,
     REFUSED_CLAIM,
+    Occurrence,
     RecordedRequest,
+    equal_key,
     new_id,
 )
 from placement.insight.recording.recorder import Recorder
 
 LOG = logging.getLogger(__name__)
 
-MOST_CONSUMERS: Final = 10_000
-NOT_EXPLAINED: Final = "not_explained"
+MOST_EXPLAINED: Final = 200
 
 KNOWN_EVENTS: Final[Sequence[tuple[events.Metric, Sequence[str]]]] = (
     *((events.EMPTY_RESPONSES, [code]) for code in CODES),
@@ -56,72 +54,67 @@ KNOWN_EVENTS: Final[Sequence[tuple[events.Metric, Sequence[str]]]] = (
 )
 """Counters with labels that exist before their first event."""
 
-_LONGEST_USER_AGENT = 200
 _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """The client and the microversion of a write, and whether it compared the generation."""
+class Explanation(NamedTuple):
+    """The reason of an empty response, its subject, the JSON document, and the line of the log."""
 
-    user_agent: str
-    microversion: str
-    compares_generation: bool
-
-    def __str__(self) -> str:
-        user_agent = printable(self.user_agent) or "a client without name"
-        return f"{user_agent} at {self.microversion}"
+    reason: str
+    subject: str | None
+    document: str
+    line: str
 
 
-class RecentWrites:
-    """The first writer of each of the consumers that this process wrote last; thread-safe."""
+_SENTENCE: Final = "not explained: too many, or explanations that take too long"
+_NOT_EXPLAINED: Final = Explanation(
+    NOT_EXPLAINED, None, json.dumps({"version": 1, "sentence": _SENTENCE}), _SENTENCE
+)
 
-    def __init__(self, most_consumers: int = MOST_CONSUMERS) -> None:
-        self._most = most_consumers
+
+class Explained(NamedTuple):
+    """The last explanation of equal requests, and its snapshot."""
+
+    snapshot: ReferenceType[Snapshot]
+    facts: Explanation
+
+
+class _Facts(NamedTuple):
+    """What is recorded of a request.
+
+    Requests of one caller with the same reason, project and ``equal`` values are equal.
+    ``explanation`` and ``claim`` are JSON text. ``owner`` is the project and user of a claim.
+    """
+
+    kind: str
+    reason: str
+    explanation: str
+    equal: tuple[str | None, ...]
+    query: str | None = None
+    claim: str | None = None
+    subject: str | None = None
+    owner: tuple[str, str] | None = None
+
+
+class LastExplained:
+    """The last explanations by request, at most ``MOST_EXPLAINED``; thread-safe."""
+
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        # None for consumers that are reported
-        self._writers: OrderedDict[str, Writer | None] = OrderedDict()
+        self._explained: OrderedDict[tuple[str, str], Explained] = OrderedDict()
 
-    def add(
-        self, claims: Iterable[ConsumerClaim], user_agent: str, microversion: str
-    ) -> list[tuple[str, str]]:
-        """Add the successful claims of a request; log new mixtures, each once.
-
-        Returns the User-Agents that write with and without the generation.
-        """
-        mixtures = []
-        for claim in claims:
-            writer = Writer(user_agent[:_LONGEST_USER_AGENT], microversion, claim.check_generation)
-            earlier = self._earlier_writer(claim.consumer_uuid, writer)
-            if earlier is not None:
-                mixtures.append(_mixture(claim.consumer_uuid, earlier, writer))
-        return mixtures
-
-    def _earlier_writer(self, consumer_uuid: str, writer: Writer) -> Writer | None:
-        """Return the stored writer if it wrote the other way; keep the consumer as reported."""
+    def __getitem__(self, question: Question) -> Explained | None:
         with self._lock:
-            earlier = self._writers.setdefault(consumer_uuid, writer)
-            self._writers.move_to_end(consumer_uuid)
-            if len(self._writers) > self._most:
-                self._writers.popitem(last=False)
-            if earlier is None or earlier.compares_generation == writer.compares_generation:
-                return None
-            self._writers[consumer_uuid] = None
-            return earlier
+            return self._explained.get((question.query, question.microversion))
 
-
-def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> tuple[str, str]:
-    comparing, other = (writer, earlier) if writer.compares_generation else (earlier, writer)
-    LOG.warning(
-        "Consumer %s is written with its generation (%s) and without (%s). Writes below 1.28 "
-        "replace concurrent writes without an error: upgrade the client that sends them.",
-        consumer_uuid,
-        comparing,
-        other,
-    )
-    return comparing.user_agent, other.user_agent
+    def __setitem__(self, question: Question, explained: Explained) -> None:
+        with self._lock:
+            self._explained[question.query, question.microversion] = explained
+            self._explained.move_to_end((question.query, question.microversion))
+            if len(self._explained) > MOST_EXPLAINED:
+                self._explained.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,46 +123,58 @@ class OperatorReports:
 
     recorder: Recorder
     writes: RecentWrites = field(default_factory=RecentWrites)
+    explained: LastExplained = field(default_factory=LastExplained)
 
     @property
     def is_recording(self) -> bool:
         """Whether requests are recorded."""
         return self.recorder.is_enabled
 
+    def write_counts(self) -> None:
+        """Write what this process has counted, before it is read."""
+        self.recorder.flush()
+
+    def candidates_found(self, request: Request) -> None:
+        """Earlier requests with the same global request id are superseded by this one."""
+        global_request_id = request.context.global_request_id
+        if global_request_id:
+            self.recorder.found(global_request_id)
+
     def empty_response(
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        observer = request.services.observer
+        observer, at = request.services.observer, _now()
 
         def report() -> None:
-            reason = self._empty_response(request, snapshot, candidate_request)
+            question = Question(candidate_request, text(request.query_pairs), str(request.version))
+            reason = self._empty_response(request, at, snapshot, question)
             observer.count(events.EMPTY_RESPONSES, reason)
 
         request.after_response(report)
 
     def _empty_response(
-        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+        self, request: Request, at: datetime, snapshot: Snapshot, question: Question
     ) -> str:
         """Log and record why the request has no candidates on this snapshot; return the code.
 
+        Equal requests are explained once for a snapshot, others have the last explanation of an
+        equal request if the rate does not admit another one.
         Cost: one explanation, if the rate admits it and the result is logged or recorded.
         """
         if not (LOG.isEnabledFor(logging.INFO) or self.is_recording):
             return NOT_EXPLAINED
-        question = Question(candidate_request, text(request.query_pairs), str(request.version))
-        with self.recorder.explanation(NO_CANDIDATES) as is_admitted:
-            if not is_admitted:
-                line = "not explained: too many, or explanations that take too long"
-                LOG.info("No allocation candidates for %s: %s", _id(request), line)
-                return NOT_EXPLAINED
-            explanation = explain.explained(snapshot, question)
-        document = explain.document(explanation, question)
-        LOG.info("No allocation candidates for %s: %s", _id(request), as_line(document))
-        subject = summary.subject(explanation.last.names if explanation.last else ())
-        facts = (NO_CANDIDATES, explanation.reason, json.dumps(document))
-        self._record(request, *facts, query=_query(request), subject=subject)
-        return explanation.reason
+        explained = self.explained[question]
+        if explained is None or explained.snapshot() is not snapshot:
+            kind = f"{NO_CANDIDATES}{' again' if explained else ''}"
+            with self.recorder.explanation(kind) as is_admitted:
+                if is_admitted:
+                    explained = self.explained[question] = _explained(snapshot, question)
+        reason, subject, document, line = explained.facts if explained else _NOT_EXPLAINED
+        LOG.info("No allocation candidates for %s: %s", _id(request), line)
+        facts = _Facts(NO_CANDIDATES, reason, document, _asked(request), subject=subject)
+        self._record(request, at, facts._replace(query=_query(request)))
+        return reason
 
     @contextmanager
     def invalid_names_of(
@@ -180,12 +185,13 @@ class OperatorReports:
             yield
         except exception.UnknownClassOrTrait as error:
             facts = (error, snapshot, candidate_request)
-            request.after_response(partial(self._invalid_request, request, *facts))
+            request.after_response(partial(self._invalid_request, request, _now(), *facts))
             raise
 
     def _invalid_request(
         self,
         request: Request,
+        at: datetime,
         error: exception.UnknownClassOrTrait,
         snapshot: Snapshot,
         candidate_request: CandidateRequest,
@@ -196,9 +202,10 @@ class OperatorReports:
             unknown = unknown_names.unknown(error, snapshot, candidate_request)
         sentence = printable(unknown.sentence)
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
-        facts = (INVALID_REQUEST, unknown.code, json.dumps(unknown.document()))
-        subject = summary.subject([error.name])
-        self._record(request, *facts, query=_query(request), subject=_shortened(subject))
+        document = json.dumps(unknown.document())
+        facts = _Facts(INVALID_REQUEST, unknown.code, document, _asked(request))
+        subject = _shortened(summary.subject([error.name]))
+        self._record(request, at, facts._replace(query=_query(request), subject=subject))
 
     @contextmanager
     def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
@@ -215,7 +222,7 @@ class OperatorReports:
             # a refusal about several classes has the label ""
             resource_class = refusal.facts.get("resource_class", "")
             request.services.observer.count(events.REFUSED_CLAIMS, refusal.code, resource_class)
-            request.after_response(partial(self._refused_claim, request, refusal, claims))
+            request.after_response(partial(self._refused_claim, request, _now(), refusal, claims))
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
         for agents in self.writes.add(claims, user_agent, str(request.version)):
@@ -223,19 +230,28 @@ class OperatorReports:
             request.services.observer.count(events.MIXED_CONSUMERS, *programs)
 
     def _refused_claim(
-        self, request: Request, refusal: refusals.Refusal, claims: Sequence[ConsumerClaim]
+        self,
+        request: Request,
+        at: datetime,
+        refusal: refusals.Refusal,
+        claims: Sequence[ConsumerClaim],
     ) -> None:
         names = self.recorder.provider_names(
             {uuid for claim in claims for uuid in claim.resources}
         )
         explanation = refusal.document(names)
         claim = refusals.claim(refusal, claims, names)
-        if self.is_recording and self.recorder.admits(REFUSED_CLAIM):
-            facts = (REFUSED_CLAIM, refusal.code, json.dumps(explanation))
-            subject = summary.subject_of_refusal(refusal.facts)
-            self._record(request, *facts, claim=_bounded(json.dumps(claim)), subject=subject)
         sentence = printable(refusals.sentence(explanation, claim) or "")
         LOG.warning("Claim refused, %s: %s (%s)", _id(request), sentence, refusal.line())
+        subject = summary.subject_of_refusal(refusal.facts)
+        facts = _Facts(
+            *(REFUSED_CLAIM, refusal.code, json.dumps(explanation)),
+            equal=(refusal.facts.get("provider"), subject),
+            claim=_bounded(json.dumps(claim)),
+            subject=subject,
+            owner=refusals.owner(refusal, claims),
+        )
+        self._record(request, at, facts)
 
     @contextmanager
     def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
@@ -244,40 +260,67 @@ class OperatorReports:
             yield
         except exception.DuplicateProvider as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
-            request.after_response(partial(self._name_conflict, request, error, name, uuid))
+            request.after_response(
+                partial(self._name_conflict, request, _now(), error, name, uuid)
+            )
             raise
 
     def _name_conflict(
-        self, request: Request, error: exception.DuplicateProvider, name: str, uuid: str
+        self,
+        request: Request,
+        at: datetime,
+        error: exception.DuplicateProvider,
+        name: str,
+        uuid: str,
     ) -> None:
-        """Record the conflict: once an hour, because clients repeat such requests every minute."""
-        holder = error.holder
-        if holder is None or not self.is_recording:
-            return
-        key = f"{name} {uuid} {holder.uuid}"
-        if self.recorder.is_new(key) and self.recorder.admits(NAME_CONFLICT):
+        if (holder := error.holder) is not None:
             reason = f"duplicate_{error.attribute}"
             facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
-            self._record(request, NAME_CONFLICT, reason, json.dumps(facts))
+            equal = (name, uuid, holder.uuid)
+            self._record(request, at, _Facts(NAME_CONFLICT, reason, json.dumps(facts), equal))
 
-    def _record(
-        self, request: Request, kind: str, reason: str, explanation: str, **columns: str | None
-    ) -> None:
-        now, context = datetime.now(UTC), request.context
+    def _record(self, request: Request, at: datetime, facts: _Facts) -> None:
+        if not self.is_recording:
+            return
+        context, second = request.context, at.replace(microsecond=0, tzinfo=None)
+        project_id, user_id = facts.owner or (context.project_id, context.user_id)
+        request_id, global_request_id = _id(request), context.global_request_id
+        parts = (facts.kind, facts.reason, *facts.equal, project_id, context.user_id)
         record = RecordedRequest(
-            id=new_id(now),
-            created_at=now.replace(microsecond=0, tzinfo=None),
-            kind=kind,
-            reason=reason,
-            request_id=_id(request),
-            global_request_id=context.global_request_id,
-            project_id=_shortened(context.project_id),
-            user_id=_shortened(context.user_id),
+            id=new_id(at),
+            created_at=second,
+            kind=facts.kind,
+            reason=facts.reason,
+            request_id=request_id,
+            global_request_id=global_request_id,
+            project_id=_shortened(project_id),
+            user_id=_shortened(user_id),
             microversion=str(request.version),
-            explanation=_bounded(explanation),
-            **columns,
+            explanation=_bounded(facts.explanation),
+            query=facts.query,
+            claim=facts.claim,
+            subject=facts.subject,
+            equal_key=equal_key(at, *parts),
+            last_at=second,
+            latest=(Occurrence(at.replace(tzinfo=None), request_id, global_request_id),),
         )
         self.recorder.record(record)
+
+
+def _explained(snapshot: Snapshot, question: Question) -> Explained:
+    explanation = explain.explained(snapshot, question)
+    document = explain.document(explanation, question)
+    subject = summary.subject(explanation.last.names if explanation.last else ())
+    facts = Explanation(explanation.reason, subject, json.dumps(document), as_line(document))
+    return Explained(ref(snapshot), facts)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _asked(request: Request) -> tuple[str, str]:
+    return text(request.query_pairs), str(request.version)
 
 
 def _query(request: Request) -> str:

@@ -1,11 +1,13 @@
 """Statements that write and list recorded requests: see :mod:`placement.insight.recording.model`.
 
-The table is bounded. Rows are only added and removed, never changed, and no other table refers to
-them. A writer therefore waits only for another writer that removes the same rows.
+The table is bounded, and no other table refers to its rows. Equal requests of an hour are one row,
+which has their number: a writer waits for another writer that counts equal requests.
 """
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,6 +20,9 @@ from placement.db.transaction import Transaction
 from placement.insight.recording.model import (
     IDS_OF_AN_HOUR,
     NAME_CONFLICT,
+    NO_CANDIDATES,
+    Found,
+    Occurrence,
     RecordedFilter,
     RecordedRequest,
     first_id,
@@ -34,16 +39,66 @@ _PROVIDERS = sa.select(resource_providers.c.uuid, resource_providers.c.name)
 _HOUR = (_columns.id - _columns.id % sa.literal_column(str(IDS_OF_AN_HOUR))).label("first_id")
 _OF_HOUR = (_HOUR, _columns.kind, _columns.reason, _columns.subject, _columns.project_id)
 _HOURLY = (
-    sa.select(*_OF_HOUR, sa.func.count()).where(_columns.kind != NAME_CONFLICT).group_by(*_OF_HOUR)
+    sa.select(*_OF_HOUR, sa.func.sum(_columns.requests - _columns.superseded))
+    .where(_columns.kind != NAME_CONFLICT, _columns.requests > _columns.superseded)
+    .group_by(*_OF_HOUR)
 )
 
 MOST_OF_ONE_ID: Final = 1000
+_LONGEST_BETWEEN: Final = timedelta(minutes=10)
+"""The longest time between a request without candidates and one that supersedes it."""
 
 
-def insert(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
-    """Insert recorded requests; return their number.  One statement."""
-    tx.connection.execute(insight_requests.insert(), [asdict(record) for record in records])
-    return len(records)
+def add(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
+    """Insert the records, or add each to the row of equal requests; return the number inserted.
+
+    Of one hour, all equal requests of all processes have one row.
+    """
+    keys = [record.equal_key for record in records if record.equal_key is not None]
+    equal = sa.select(insight_requests).where(_columns.equal_key.in_(keys)).with_for_update()
+    stored = _records(tx, equal) if keys else []
+    by_key = {record.equal_key: record for record in stored}
+    new = [record for record in records if record.equal_key not in by_key]
+    if new:
+        tx.connection.execute(insight_requests.insert(), [_row(record) for record in new])
+    for record in records:
+        if record.equal_key in by_key:
+            _update(tx, by_key[record.equal_key].with_equal(record))
+    return len(new)
+
+
+def supersede(store: Store, found: Found) -> None:
+    """Mark the requests without candidates before a request with the same global id had some.
+
+    Cost: reads the rows of the last minutes, and locks only rows that it changes.
+    """
+    since = min(found.values()) - _LONGEST_BETWEEN
+    recent = sa.select(insight_requests).where(
+        _columns.id >= _first_id_of_hour(since),
+        _columns.kind == NO_CANDIDATES,
+        _columns.last_at >= since,
+    )
+    with store.read() as tx:
+        ids = [each.id for each in _records(tx, recent) if each.superseded_by(found) != each]
+    if ids:
+        store.write(_supersede, ids, found)
+
+
+def _supersede(tx: Transaction, ids: Sequence[int], found: Found) -> None:
+    locked = sa.select(insight_requests).where(_columns.id.in_(ids)).with_for_update()
+    for record in _records(tx, locked):
+        _update(tx, record.superseded_by(found))
+
+
+def _update(tx: Transaction, record: RecordedRequest) -> None:
+    row = _row(record)
+    values = {name: row[name] for name in ("requests", "superseded", "last_at", "latest")}
+    tx.connection.execute(insight_requests.update().where(_columns.id == record.id).values(values))
+
+
+def _first_id_of_hour(at: datetime) -> int:
+    """Return the smallest id of a record that may have requests of this time (naive UTC)."""
+    return first_id(at.replace(minute=0, second=0, microsecond=0, tzinfo=UTC))
 
 
 def prune(tx: Transaction, oldest_id: int, keep: int, at_most: int) -> int:
@@ -81,7 +136,11 @@ def hourly(store: Store, filters: RecordedFilter) -> list[RecordsOfHour]:
 
 def _matching(statement: sa.Select[Any], filters: RecordedFilter) -> sa.Select[Any]:
     if filters.since is not None:
-        statement = statement.where(_columns.id >= first_id(filters.since))
+        since = filters.since.astimezone(UTC).replace(tzinfo=None)
+        statement = statement.where(
+            _columns.id >= _first_id_of_hour(since),
+            sa.or_(_columns.id >= first_id(filters.since), _columns.last_at >= since),
+        )
     if filters.before is not None:
         statement = statement.where(_columns.id < filters.before)
     if filters.project_id is not None:
@@ -92,18 +151,26 @@ def _matching(statement: sa.Select[Any], filters: RecordedFilter) -> sa.Select[A
 
 
 def of_request(store: Store, request_id: str) -> list[RecordedRequest]:
-    """Return the recorded requests with this request id or global request id, the newest first.
+    """Return the records of requests with this id or global id: the decisive one first.
 
+    Superseded requests are last, others in the order of time, the newest first.
     Raises: RequestNotRecorded.
     """
+    quoted = json.dumps(request_id)
     statement = _REQUESTS.where(
-        sa.or_(_columns.request_id == request_id, _columns.global_request_id == request_id)
+        sa.or_(
+            _columns.request_id == request_id,
+            _columns.global_request_id == request_id,
+            sa.and_(_columns.requests > 1, _columns.latest.contains(quoted, autoescape=True)),
+        )
     )
     with store.read() as tx:
-        recorded = _records(tx, statement.limit(MOST_OF_ONE_ID))
-    if not recorded:
+        records = _records(tx, statement.limit(MOST_OF_ONE_ID))
+    with_id = [(each, record) for record in records if (each := record.of(request_id))]
+    if not with_id:
         raise exception.RequestNotRecorded(request_id)
-    return recorded
+    with_id.sort(key=lambda pair: (not pair[0].superseded, pair[0].at), reverse=True)
+    return [record for _, record in with_id]
 
 
 def conflicts(tx: Transaction, from_id: int, limit: int) -> list[RecordedRequest]:
@@ -120,4 +187,23 @@ def provider_names(store: Store, uuids: Iterable[str]) -> dict[str, str]:
 
 
 def _records(tx: Transaction, statement: sa.Select[Any]) -> list[RecordedRequest]:
-    return [RecordedRequest(**row) for row in tx.connection.execute(statement).mappings()]
+    return [
+        RecordedRequest(**{**row, "latest": _latest(row["latest"])})
+        for row in tx.connection.execute(statement).mappings()
+    ]
+
+
+def _row(record: RecordedRequest) -> dict[str, Any]:
+    """Return the columns of a record."""
+    row = {field.name: getattr(record, field.name) for field in fields(record)}
+    latest = [
+        (each.at.isoformat(), each.request_id, each.global_request_id, each.superseded)
+        for each in record.latest
+    ]
+    return {**row, "latest": json.dumps(latest)}
+
+
+def _latest(text: str | None) -> tuple[Occurrence, ...]:
+    """Return the latest requests of a row; rows of release 1.0.0 have none."""
+    rows = json.loads(text or "[]")
+    return tuple(Occurrence(datetime.fromisoformat(at), *others) for at, *others in rows)

@@ -97,11 +97,12 @@ def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) 
         name: defaultdict(lambda: [0] * hours) for name in LISTS
     }
     for record in records:
+        requests = int(record.requests)  # a sum of MariaDB is a Decimal
         # the clock of the host that wrote the record may be ahead
         hour = min((record.first_id - first) // IDS_OF_AN_HOUR, hours - 1)
-        total[hour] += record.requests
+        total[hour] += requests
         for list_name, name in record.names():
-            lists[list_name][name][hour] += record.requests
+            lists[list_name][name][hour] += requests
     return {
         "since": timestamp(since),
         "requests": sum(total),

@@ -97,7 +97,7 @@ def test_an_empty_cloud_says_what_comes_first(empty, open_page):
     [
         (f"#/tree/{HOST}", "There is no provider"),
         ("#/shape?resources=VCPU:1", "It does not fit"),
-        ("#/requests", "no claim was refused"),
+        ("#/requests", "No refusal is recorded"),
         ("#/findings", "The audit finds nothing to repair"),
     ],
 )

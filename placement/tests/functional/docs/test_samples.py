@@ -22,6 +22,8 @@ TOKEN = "c1eNpjYACB____"
 MASKS = {
     "request_id": REQUEST_ID,
     "at": TIME,
+    "first_at": TIME,
+    "last_at": TIME,
     "last_write_seen": TIME,
     "since": "2026-11-21T00:00:00Z",
     "release": "1.0.0",

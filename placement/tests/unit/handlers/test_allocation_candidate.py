@@ -64,6 +64,7 @@ class Kept:
     is_enabled: bool = True
     settings: RecorderSettings = field(default_factory=RecorderSettings)
     records: list[RecordedRequest] = field(default_factory=list)
+    superseding: list[str] = field(default_factory=list)
 
     def admits(self, kind: str) -> bool:
         self.admitted -= 1
@@ -72,6 +73,9 @@ class Kept:
     @contextmanager
     def explanation(self, kind):
         yield self.admits(kind)
+
+    def found(self, global_request_id: str) -> None:
+        self.superseding.append(global_request_id)
 
     def record(self, record: RecordedRequest) -> None:
         if self.is_enabled:
@@ -174,6 +178,7 @@ def test_no_candidates_are_recorded_with_the_request_and_the_reason(ask, recorde
 
 def test_candidates_are_not_explained(ask, caplog, recorder):
     assert len(ask("resources=VCPU:6")["allocation_requests"]) == 1
+    assert recorder.superseding == ["req-of-nova"]
     assert (messages(caplog, reports.LOG), recorder.records) == ([], [])
 
 
@@ -194,12 +199,22 @@ def test_nothing_is_explained_that_nobody_reads(ask, caplog, recorder):
 def test_what_is_beyond_the_rate_is_logged_without_an_explanation(ask, caplog, recorder):
     recorder.admitted = 1
     ask("resources=VCPU:60")
-    ask("resources=VCPU:60")
-    assert len(recorder.records) == 1
+    ask("resources=VCPU:61")
+    assert [record.reason for record in recorder.records] == ["capacity", "not_explained"]
+    assert recorder.records[1].query == "resources=VCPU:61"
     assert messages(caplog, reports.LOG)[1] == (
         "No allocation candidates for req-1: not explained: too many, or explanations "
         "that take too long"
     )
+
+
+def test_equal_requests_are_explained_once_for_a_snapshot(ask, caplog, recorder):
+    recorder.admitted = 1
+    for _ in range(3):
+        ask("resources=VCPU:60")
+    assert [record.reason for record in recorder.records] == ["capacity"] * 3
+    assert len({record.equal_key for record in recorder.records}) == 1
+    assert len(set(messages(caplog, reports.LOG))) == 1
 
 
 def test_an_explanation_that_takes_too_long_is_given_up_in_the_same_line(

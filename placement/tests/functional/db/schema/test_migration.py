@@ -14,6 +14,8 @@ from placement.db.schema.compatibility import IncompatibleSchema
 from placement.db.schema.migration import COMMON_HEAD
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.insight.recording.model import RecordedFilter
+from placement.insight.recording.sql import find, of_request
 from placement.tests.functional.db.schema import sync_without_get_lock
 from placement.tests.support.sql import (
     ADD_ALLOCATION,
@@ -116,9 +118,11 @@ PLACEMENT = {
         {
             *("kind!", "reason!", "request_id", "global_request_id", "project_id", "user_id"),
             *("microversion!", "query", "claim", "explanation!", "subject"),
+            *("equal_key", "requests!", "superseded!", "last_at", "latest"),
         },
         {},
         {
+            "insight_requests_equal_key_idx": ["equal_key"],
             "insight_requests_request_id_idx": ["request_id"],
             "insight_requests_global_request_id_idx": ["global_request_id"],
         },
@@ -139,6 +143,10 @@ PRIMARY_KEYS = {
 }
 
 
+# MySQL does not distinguish it from a constraint
+UNIQUE_INDEX = "insight_requests_equal_key_idx"
+
+
 def described(engine):
     """Return the schema of a database in the form of COMMON."""
     inspector = sa.inspect(engine)
@@ -152,11 +160,12 @@ def described(engine):
             {
                 each["name"]: each["column_names"]
                 for each in inspector.get_unique_constraints(table)
+                if each["name"] != UNIQUE_INDEX
             },
             {
                 each["name"]: each["column_names"]
                 for each in inspector.get_indexes(table)
-                if not each["unique"]
+                if not each["unique"] or each["name"] == UNIQUE_INDEX
             },
             {
                 (each["constrained_columns"][0], each["referred_table"] + ".id")
@@ -303,6 +312,49 @@ def test_database_stamped_by_another_implementation_is_upgraded(inherited):
     assert revisions.version(inherited) == migration.HEAD
     with inherited.read() as tx:
         assert usage_counters.differences(tx.connection) == []
+
+
+RECORD_OF_1_0_0 = (
+    "INSERT INTO insight_requests (id, created_at, kind, reason, microversion, explanation,"
+    " request_id) VALUES ({}, '2026-11-21 02:14:07', 'no_candidates', 'capacity', '1.39', '{{}}',"
+    " 'req-{}')"
+)
+
+
+def as_of_1_0_0(store):
+    """Remove what the revision after 1.0.0 adds, and record the revision of 1.0.0."""
+    migration.sync(store)
+    execute(store, "DROP INDEX insight_requests_equal_key_idx" + on_table(store))
+    for name in ("equal_key", "requests", "superseded", "last_at", "latest"):
+        execute(store, f"ALTER TABLE insight_requests DROP COLUMN {name}")
+    execute(store, "UPDATE alembic_version SET version_num = 'c0de5a1d7e09'")
+    execute(store, RECORD_OF_1_0_0.format(1, 1))
+    store.dispose()
+
+
+def on_table(store):
+    return " ON insight_requests" if store.settings.backend == "mysql" else ""
+
+
+@pytest.mark.parametrize("stamped", [None, COMMON_HEAD])
+def test_records_of_1_0_0_are_kept_and_it_can_go_on_writing(empty_store, stamped):
+    """``stamped``: after a rollback to openstack-placement."""
+    as_of_1_0_0(empty_store)
+    with pytest.raises(revisions.SchemaTooOld, match="placement-manage db sync"):
+        revisions.check_is_new_enough(empty_store)
+    if stamped:
+        migration.stamp(empty_store, stamped)
+    migration.sync(empty_store)
+    assert revisions.version(empty_store) == migration.HEAD
+    execute(empty_store, RECORD_OF_1_0_0.format(2, 2))  # during a rolling upgrade
+    execute(empty_store, RECORD_OF_1_0_0.format(3, 3))
+    records = find(empty_store, RecordedFilter())
+    assert [(each.request_id, each.requests, each.latest) for each in records] == [
+        (f"req-{number}", 1, ()) for number in (3, 2, 1)
+    ]
+    assert [of_request(empty_store, each.request_id) for each in records] == [
+        [each] for each in records
+    ]
 
 
 # --- upgrades at once, without a lock that all processes know ---------------------------

@@ -133,7 +133,7 @@ def test_recorded_requests_are_found_by_the_global_id(http, explain):
 
 
 def test_an_explanation_that_was_too_long_to_record_has_its_reason(store, explain):
-    store.write(sql.insert, [replace(record(), explanation='{"truncated": true, "length": 9}')])
+    store.write(sql.add, [replace(record(), explanation='{"truncated": true, "length": 9}')])
     code, printed = explain("--request-id", "req-0")
     assert code == 0
     assert printed.out.startswith("No host for resources=VCPU:1 (asked ")

@@ -17,7 +17,7 @@ from placement.insight.recording import reports, summary
 from placement.insight.recording.http import REASONS
 from placement.insight.recording.model import RecordedFilter, first_id
 from placement.insight.recording.recorder import Recorder, RecorderSettings
-from placement.insight.recording.sql import find, hourly, insert
+from placement.insight.recording.sql import add, find, hourly
 from placement.microversion import MAX_VERSION
 from placement.objects import inventory
 from placement.tests.support import loggers
@@ -133,6 +133,7 @@ def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     assert request["global_request_id"] == GLOBAL_ID
     assert request["claim"]["allocations"] == {HOST: {"resources": {"VCPU": 5}}}
     assert request["claim"]["project_id"] == "p"
+    assert (request["project_id"], request["user_id"]) == ("p", "u")  # not of the caller, nova
     assert request["claim"]["providers"] == {HOST: "host"}
     assert request["explanation"]["provider"] == {"uuid": HOST, "name": "host"}
     assert request["explanation"]["sentence"] == sentence
@@ -231,8 +232,9 @@ def test_filters_hold_together(http):
     http.get("/allocation_candidates?resources=VCPU:100", headers=other)
     http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
     put(http, claim(1, "DISK_GB"), 409)
-    assert len(recorded(http, "?project_id=service")) == 2
-    assert len(recorded(http, "?project_id=service&reason=no_inventory")) == 1
+    assert len(recorded(http, "?project_id=service")) == 1
+    assert len(recorded(http, "?project_id=p")) == 1  # of the claim
+    assert len(recorded(http, "?project_id=p&reason=no_inventory")) == 1
     assert recorded(http, "?project_id=other&reason=no_inventory") == []
     hour = timedelta(hours=1)
     past, future = (f"{datetime.now(UTC) + way:%Y-%m-%dT%H:%M:%SZ}" for way in (-hour, hour))
@@ -268,7 +270,7 @@ def test_a_summary_counts_by_what_was_lacking(http):
         "resource_classes": {"VCPU": 1, "DISK_GB": 1},
         "traits": {"HW_CPU_X86_VMX": 1},
         "aggregates": {CONSUMER: 1},
-        "projects": {"service": 3, "other": 2},
+        "projects": {"service": 1, "other": 2, "p": 2},
     }
     of_other = http.get("/insight/requests/summary?project_id=other", headers=HEADERS).json
     assert names(of_other)["reasons"] == {"unit": 1, "aggregate": 1}
@@ -393,9 +395,7 @@ def test_a_summary_has_the_hour_of_each_record(store):
     since = summary.beginning(None, until)
     ages = [timedelta(minutes=minutes) for minutes in (0, 14, 15, 74, 75, 2000)]
     records = [replace(record(), id=first_id(until - age)) for age in ages]
-    store.write(
-        insert, [*records, replace(record(), id=first_id(until) + 1, kind="name_conflict")]
-    )
+    store.write(add, [*records, replace(record(), id=first_id(until) + 1, kind="name_conflict")])
     document = summary.summary(hourly(store, RecordedFilter(since=since)), since, until)
     assert document["per_hour"] == [*[0] * 21, 1, 2, 2]
     assert document["resource_classes"] == []

@@ -6,8 +6,8 @@ import tracemalloc
 import pytest
 
 from placement.core.model import ConsumerClaim
-from placement.insight.recording import reports
-from placement.insight.recording.reports import RecentWrites
+from placement.insight.recording import mixed_consumers
+from placement.insight.recording.mixed_consumers import RecentWrites
 from placement.tests.support.loggers import messages
 
 OLD, NEW = ("python-requests/2.32", "1.12"), ("nova-compute keystoneauth1/5.9", "1.36")
@@ -27,10 +27,10 @@ def write(writes, client, *consumers):
 
 @pytest.mark.parametrize(("first", "second"), [(OLD, NEW), (NEW, OLD)])
 def test_the_clients_are_named_by_how_they_write(writes, first, second, caplog):
-    caplog.set_level(logging.WARNING, logger=reports.LOG.name)
+    caplog.set_level(logging.WARNING, logger=mixed_consumers.LOG.name)
     assert write(writes, first, "server") == []
     assert write(writes, second, "server") == [(NEW[0], OLD[0])]
-    assert messages(caplog, reports.LOG) == [
+    assert messages(caplog, mixed_consumers.LOG) == [
         "Consumer server is written with its generation (nova-compute keystoneauth1/5.9 at 1.36) "
         "and without (python-requests/2.32 at 1.12). Writes below 1.28 replace concurrent writes "
         "without an error: upgrade the client that sends them."
@@ -65,7 +65,7 @@ def test_only_consumers_that_were_written_last_are_compared(writes):
 def test_a_client_cannot_write_lines_of_the_log(writes, caplog):
     write(writes, ("x\nERROR", "1.12"), "server")
     write(writes, ("", "1.36"), "server")
-    (line,) = messages(caplog, reports.LOG)
+    (line,) = messages(caplog, mixed_consumers.LOG)
     assert "(a client without name at 1.36) and without (x\\nERROR at 1.12)" in line
 
 

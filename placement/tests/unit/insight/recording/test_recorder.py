@@ -40,7 +40,7 @@ class Memory:
             raise self.error
         return work(self, *arguments)
 
-    def insert(self, records):
+    def add(self, records):
         self.rows += records
         return len(records)
 
@@ -133,21 +133,6 @@ def test_an_explanation_that_fails_is_counted(recorder, clock):
 
 
 # --- writing ------------------------------------------------------------------------------
-
-
-def test_a_repeated_conflict_is_new_again_after_an_hour(recorder, clock):
-    assert recorder.is_new("a")
-    clock.now += 3599
-    assert not recorder.is_new("a")
-    assert recorder.is_new("b")
-    clock.now += 1
-    assert recorder.is_new("a")
-    assert not recorder.is_new("b")
-
-
-def test_the_memory_of_conflicts_is_bounded(recorder):
-    assert all(recorder.is_new(str(number)) for number in range(recorders._MOST_SEEN + 1))
-    assert len(recorder._seen) == 1
 
 
 def test_records_are_written_in_order(recorder, store):
