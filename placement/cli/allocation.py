@@ -3,28 +3,25 @@
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from osc_lib.command import command
 
-from placement.cli import client
-from placement.cli.client import (
-    Complete,
-    Shown,
+from placement.cli import explanation
+from placement.cli.cells import Complete, Shown, cells, facts, query_cell
+from placement.cli.client import get
+from placement.cli.command import (
     Table,
     WrittenOutput,
     add_options,
-    cells,
     columns_with_names,
-    facts,
-    get,
     given,
     is_table,
-    query_cell,
     wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
 from placement.core.text import printable
+from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names, named
 
@@ -72,24 +69,20 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
         """Return names and values of the explanation."""
         names = CommandNames(self.app)
         if parsed_args.request_id:
-            records = self._records(parsed_args.request_id)
+            request_id = quote(parsed_args.request_id, safe="")
+            records = get(self.app, f"/requests/{request_id}")["requests"]
             known = _known(names, records)
-            fields = client.recorded(records[0], known)  # the decisive one
+            fields = explanation.recorded(records[0], known)  # the decisive one
             if others := records[1:]:
-                fields |= {"recorded": len(records), "others": client.records(others, known)}
+                fields |= {"recorded": len(records), "others": explanation.records(others, known)}
         else:
             document = self._current(parsed_args, names)
             known = names.in_query(document["query"])
             remedies = "" if parsed_args.remedies else "not computed without --remedies"
-            fields = client.explanation(document, known, remedies)
+            fields = explanation.current(document, known, remedies)
         return tuple(fields), cells(fields.values(), known)
 
-    def _records(self, request_id: str) -> list[dict[str, Any]]:
-        path = f"/insight/requests/{quote(request_id, safe='')}"
-        records: list[dict[str, Any]] = get(self.app, path)["requests"]
-        return records
-
-    def _current(self, arguments: argparse.Namespace, names: CommandNames) -> dict[str, Any]:
+    def _current(self, arguments: argparse.Namespace, names: CommandNames) -> Response:
         resolve_groups(names, arguments)
         pairs = explanation_command.pairs_of(
             arguments, "Give --resource, --query or --request-id."
@@ -98,8 +91,7 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
             pairs.append(("remedies", "true"))
         if arguments.host:
             pairs.append(("root", names.provider(arguments.host)))
-        document: dict[str, Any] = get(self.app, f"/insight/explanation?{urlencode(pairs)}")
-        return document
+        return get(self.app, "/explanation", pairs)
 
 
 class ListAllocationRequest(WrittenOutput, command.Lister):
@@ -130,7 +122,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         if parsed_args.summary:
             return SummaryRow._fields, self._summary(names, query, parsed_args)
         query |= {"limit": "20", **given(parsed_args, _PAGE)}
-        document = get(self.app, f"/insight/requests?{urlencode(query)}")
+        document = get(self.app, "/requests", query)
         of_table = is_table(parsed_args)
         cell = _table_cell if of_table else _cell
         columns = columns_with_names(
@@ -150,7 +142,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         self, names: CommandNames, query: Mapping[str, str], arguments: argparse.Namespace
     ) -> Iterable[Sequence[Any]]:
         """Return a row for all requests, and for each name."""
-        document = get(self.app, f"/insight/requests/summary?{urlencode(query)}")
+        document = get(self.app, "/requests/summary", query)
         known: Names = {}
         if wants_names(arguments, ()):
             known = {

@@ -3,12 +3,13 @@
 import argparse
 from collections.abc import Iterable
 from functools import cached_property
-from urllib.parse import urlencode
 
 from osc_lib.command import command
 
 from placement.cli import client
-from placement.cli.client import Shown, Table, WrittenOutput, cells, get
+from placement.cli.cells import Shown, cells
+from placement.cli.client import get
+from placement.cli.command import Table, WrittenOutput
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.finding import NOTICE, Finding
@@ -82,14 +83,13 @@ class AuditPlacement(WrittenOutput, command.Lister):
         query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
         if arguments.stale_days is not None:
             query.append(("stale_days", arguments.stale_days))
-        return Audit.from_json(get(self.app, f"/insight/findings?{urlencode(query)}"))
+        return Audit.from_json(get(self.app, "/findings", query))
 
     @cached_property
     def _feed(self) -> Response:
         """All providers, with the token that contains the epoch of the database."""
         fields = "uuid,name,root_provider_uuid,aggregates"
-        feed: Response = get(self.app, f"/insight/providers?fields={fields}")
-        return feed
+        return get(self.app, "/providers", {"fields": fields})
 
     def _names_of_providers(self) -> Names:
         return {provider["uuid"]: provider["name"] for provider in self._feed["providers"]}
@@ -97,7 +97,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def _live(self, arguments: argparse.Namespace) -> LiveFindings:
         """Return the findings from a list of live consumers."""
         names, providers = self._names_of_providers(), self._feed["providers"]
-        hosts = get(self.app, f"/insight/providers?required={COMPUTE_NODE}&fields=uuid")
+        hosts = get(self.app, "/providers", {"required": COMPUTE_NODE, "fields": "uuid"})
         roots = {provider["uuid"]: provider["root_provider_uuid"] for provider in providers}
         audited = AuditedProviders(
             names,

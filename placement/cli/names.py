@@ -162,8 +162,7 @@ class CommandNames(CloudNames):
         return names
 
     def _providers(self, query: Mapping[str, str]) -> Names:
-        fields = urlencode({**query, "fields": "uuid,name"})
-        providers = get(self._app, f"/insight/providers?{fields}")["providers"]
+        providers = get(self._app, "/providers", {**query, "fields": "uuid,name"})["providers"]
         return {provider["uuid"]: provider["name"] for provider in providers}
 
     # --- options --------------------------------------------------------------------------

@@ -5,15 +5,16 @@ import signal
 import webbrowser
 from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, cast
 
 from keystoneauth1.exceptions import ClientException
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from waitress import create_server
 
-from placement.cli.client import Shown, Table, WrittenOutput, cells, consumers, failure, get, given
+from placement.cli.cells import Shown, cells
+from placement.cli.client import consumers, failure, get
+from placement.cli.command import Table, WrittenOutput, given
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
 from placement.core.text import printable
@@ -55,7 +56,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider and refused registration."""
         query = {"name": parsed_args.host, "days": parsed_args.days}
-        identity = Identity.from_json(get(self.app, f"/insight/identity?{urlencode(query)}"))
+        identity = Identity.from_json(get(self.app, "/identity", query))
         message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
         if message:
             self.app.stderr.write(f"{message}\n")
@@ -67,7 +68,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
 
 def _stored_amounts(app: Any, source: str, target: str) -> StoredAmounts:
     adopted = list(map(ListedConsumer.from_json, consumers(app, {"provider": source})))
-    found = get(app, f"/insight/providers?uuid={target}&fields=inventories")["providers"]
+    found = get(app, "/providers", {"uuid": target, "fields": "inventories"})["providers"]
     stored: Mapping[str, Response] = found[0]["inventories"] if found else {}
     return StoredAmounts(
         adopted,
@@ -102,7 +103,7 @@ class CheckPermission(WrittenOutput, command.Lister):
         """Return the columns, and a row for each call."""
         query = given(parsed_args, ("project_id", "service"))
         query["roles"] = ",".join(parsed_args.roles)
-        report: Permissions = get(self.app, f"/insight/permissions?{urlencode(query)}")
+        report = cast("Permissions", get(self.app, "/permissions", query))
         self._denied = report["denied"]
         for line in (*remarks(report), summary(report)):
             self.app.stderr.write(f"{line}\n")
@@ -119,7 +120,7 @@ class ListClients(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
         """Return the columns, and a row for each client and microversion."""
-        document = get(self.app, "/insight/clients")
+        document = get(self.app, "/clients")
         if not document["enabled"]:
             raise CommandError(
                 f"The service on {document['host']} does not count requests. Set [metrics]enabled "

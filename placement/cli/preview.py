@@ -13,7 +13,9 @@ from pathlib import Path
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from placement.cli.client import Shown, Table, WrittenOutput, consumers, get
+from placement.cli.cells import Shown
+from placement.cli.client import consumers, get
+from placement.cli.command import Table, WrittenOutput
 from placement.cli.names import CommandNames
 from placement.core.model import SHARING_TRAIT
 from placement.core.text import printable
@@ -92,7 +94,7 @@ class PreviewChange(WrittenOutput, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each consumer."""
         fields = "uuid,name,parent_provider_uuid,root_provider_uuid,traits"
-        forest = Forest(get(self.app, f"/insight/providers?fields={fields}")["providers"])
+        forest = Forest(get(self.app, "/providers", {"fields": fields})["providers"])
         if parsed_args.reshape:
             holders, moved = _reshaped(parsed_args.reshape, forest)
         else:

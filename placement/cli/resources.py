@@ -11,21 +11,15 @@ from urllib.parse import urlencode
 from osc_lib.command import command
 from osc_lib.exceptions import BadRequest, CommandError
 
-from placement.cli.client import (
-    Complete,
-    Shown,
+from placement.cli.cells import Complete, Shown, aligned, by_line, cells, query_cell
+from placement.cli.client import consumers, get
+from placement.cli.command import (
     Table,
     WrittenOutput,
     add_options,
-    aligned,
-    by_line,
-    cells,
     columns_with_names,
-    consumers,
-    get,
     given,
     is_table,
-    query_cell,
     wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
@@ -125,7 +119,7 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         resolve_groups(names, parsed_args)
         shape = explanation_command.pairs_of(parsed_args, "Give --resource, --query or --flavors.")
         pairs = [*shape, ("by", parsed_args.by)]
-        document = get(self.app, f"/insight/capacity?{urlencode(pairs)}")
+        document = get(self.app, "/capacity", pairs)
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
         groups = _with_names(fields["by"], names)
@@ -193,7 +187,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
                 query[name] = names.provider(query[name])
         if arguments.all:
             return list(consumers(self.app, query))
-        document: dict[str, Any] = get(self.app, f"/insight/consumers?{urlencode(query)}")
+        document = get(self.app, "/consumers", query)
         if document["next"]:
             self.app.stderr.write(f"To list more: --marker {document['next']}\n")
         page: list[dict[str, Any]] = document["consumers"]
@@ -281,9 +275,7 @@ class ShowProviderTree(WrittenOutput, command.Lister):
         )
 
     def _providers(self, query: Mapping[str, str]) -> Sequence[Provider]:
-        providers: Sequence[Provider] = get(self.app, f"/insight/providers?{urlencode(query)}")[
-            "providers"
-        ]
+        providers: Sequence[Provider] = get(self.app, "/providers", query)["providers"]
         return providers
 
 
@@ -374,12 +366,9 @@ def _name(group: Mapping[str, Any]) -> str:
 
 def _with_names(groups: Sequence[Capacity], names: CommandNames) -> Sequence[Capacity]:
     """Return groups of roots with the names of their aggregates, if nova lists them."""
-    return [_with_name(group, names) for group in groups]
-
-
-def _with_name(group: Capacity, names: CommandNames) -> Capacity:
-    name = names.aggregates.get(group["aggregate"]) if "aggregate" in group else None
-    return {**group, "name": name} if name else group
+    known = names.aggregates if any("aggregate" in group for group in groups) else {}
+    named = ((group, known.get(group.get("aggregate", ""))) for group in groups)
+    return [{**group, "name": name} if name else group for group, name in named]
 
 
 def _of_request(
@@ -388,7 +377,7 @@ def _of_request(
     """Return the part of a capacity to show for a flavor, or the error of an invalid request."""
     query = urlencode(request, safe=":,!")
     try:
-        document = get(app, f"/insight/capacity?{urlencode([*request, ('by', by)])}")
+        document = get(app, "/capacity", [*request, ("by", by)])
     except BadRequest as error:
         return {"query": query, "error": error.message}
     capacity = {name: document[name] for name in _OF_FLAVOR}

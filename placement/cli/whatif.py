@@ -3,12 +3,13 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from placement.cli.client import Shown, Table, WrittenOutput, columns_with_names, get
+from placement.cli.cells import Shown
+from placement.cli.client import get
+from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
 from placement.core.text import printable
 from placement.insight.names import Names
@@ -47,7 +48,7 @@ class PlanDrain(WrittenOutput, command.Lister):
         if not pairs:
             raise CommandError("Name a host, or give --aggregate or --rack.")
         pairs += [("keep", what) for what in parsed_args.keep or ()]
-        document = get(self.app, f"/insight/drain?{urlencode(pairs)}")
+        document = get(self.app, "/drain", pairs)
         self._verdict = document["verdict"]
         moves = document["moves"]
         servers = names.servers([each["consumer"] for each in (*document["stuck"], *moves)])

@@ -84,7 +84,7 @@ INTERNAL = {
         "db.transaction",
     },
     "insight.routes": {*_INSIGHT, "insight"},
-    "cli": {"cli", "core", "insight", "dashboard", "terminal", "exception"},
+    "cli": {"cli", "core", "insight", "dashboard", "microversion", "terminal", "exception"},
 }
 EXTERNAL = {
     "exception": set(),

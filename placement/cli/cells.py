@@ -1,0 +1,76 @@
+"""The cells of a table, which are text in tables, and data in the other formats."""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from cliff.columns import FormattableColumn
+
+from placement.core.text import printable
+from placement.insight.names import Names, legend, named
+
+NO_NAMES: Names = MappingProxyType({})
+
+
+class Shown(FormattableColumn[Any]):
+    """A value with its text for a table; it is unchanged in the other formats."""
+
+    def __init__(self, value: Any, text: Callable[[Any], str]) -> None:
+        super().__init__(value)
+        self._text = text
+
+    def human_readable(self) -> str:
+        """Return the text."""
+        return self._text(self.machine_readable())
+
+
+class Complete(Shown):
+    """A value whose text has names already, or must not have any."""
+
+
+def query_cell(text: str, names: Names) -> Complete:
+    """Return a query, which people copy: in a table, names of its UUIDs are below it."""
+    return Complete(text, lambda text: "\n".join((printable(text), *legend(text, names))))
+
+
+def cells(row: Iterable[Any], names: Names = NO_NAMES) -> list[Any]:
+    """Return the cells of a row.
+
+    In a table, control characters in texts are escaped, and UUIDs follow their names.
+    """
+    return [_cell(cell, names) for cell in row]
+
+
+def _cell(cell: Any, names: Names) -> Any:
+    if isinstance(cell, str):
+        return Shown(cell, lambda text: named(printable(text), names))
+    if isinstance(cell, Complete):
+        return cell
+    if isinstance(cell, FormattableColumn):
+        text = cell.human_readable
+        return Shown(cell.machine_readable(), lambda _: named(text(), names))
+    return cell
+
+
+def by_line(text: Callable[[Any], str]) -> Callable[[Iterable[Any]], str]:
+    """Return a function from values to their texts, one per line."""
+    return lambda values: "\n".join(map(text, values))
+
+
+def facts(values: Mapping[str, Any]) -> Shown:
+    """Return names with values; in a table they are one per line."""
+    write = by_line(lambda name: printable(f"{name}: {values[name]}"))
+    return Shown(values, write)
+
+
+def aligned(values: Mapping[str, int]) -> Shown:
+    """Return numbers by name; in a table they are one per line, in columns."""
+    return Shown(values, _aligned)
+
+
+def _aligned(values: Mapping[str, int]) -> str:
+    width = max((len(name) for name in values), default=0) + 1
+    digits = max((len(str(value)) for value in values.values()), default=0)
+    return "\n".join(
+        f"{printable(name) + ':':<{width}} {value:>{digits}}" for name, value in values.items()
+    )

@@ -1,0 +1,88 @@
+"""What the commands have in common: options of a query, columns, and output that is written.
+
+``WrittenOutput`` writes the output while errors are still handled.
+"""
+
+import argparse
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from osc_lib.exceptions import CommandError
+
+from placement import terminal
+from placement.core.text import printable
+from placement.exception import PlacementException
+
+Table = tuple[Sequence[str], Iterable[Any]]
+"""The columns of the output, and its rows; or the names of fields, and their values."""
+
+Options = Mapping[str, tuple[str, str, str]]
+"""The option, the metavar and the help for each parameter of a query."""
+
+
+def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
+    """Add options that are parameters of a query."""
+    for name, (option, metavar, text) in options.items():
+        parser.add_argument(option, dest=name, metavar=metavar, help=text)
+
+
+def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Return the query parameters with these names for the options that are set."""
+    values = {name: getattr(arguments, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+class WrittenOutput:
+    """Mixed into a command: it fails if its output cannot be written.
+
+    Otherwise Python would report the error with a traceback when ``openstack`` exits.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of the options."""
+        parser: argparse.ArgumentParser = super().get_parser(prog_name)  # type: ignore[misc]
+        self.add_arguments(parser)
+        return parser
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+
+    def run(self, parsed_args: Any) -> int:
+        """Run the command; return its exit code.
+
+        Raises: BrokenPipeError, for which cliff exits with 141; CommandError.
+        """
+        run: Callable[[Any], int] = super().run  # type: ignore[misc]
+        try:
+            return terminal.written(lambda: run(parsed_args))
+        except PlacementException as error:
+            raise CommandError(printable(str(error))) from None
+        except BrokenPipeError:
+            terminal.discard_unwritten()
+            raise
+        except OSError as error:
+            terminal.discard_unwritten()
+            raise CommandError(terminal.describe(error)) from error
+
+
+def wants_names(arguments: argparse.Namespace, columns: Collection[str]) -> bool:
+    """Return whether the output has names: not in text for scripts without one of the columns."""
+    is_text = arguments.formatter in {"csv", "value"}
+    return not is_text or not set(columns).isdisjoint(arguments.columns)
+
+
+def columns_with_names(
+    arguments: argparse.Namespace, columns: Sequence[str], of_names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the columns of the output, with the columns of names where they are separate.
+
+    They are separate in JSON and YAML, and where the option ``--column`` selects them. Tables have
+    the names beside the UUIDs.
+    """
+    is_data = arguments.formatter in {"json", "yaml"}
+    return (*columns, *(name for name in of_names if is_data or name in arguments.columns))
+
+
+def is_table(arguments: argparse.Namespace) -> bool:
+    """Return whether the output is a table with columns that the command chooses."""
+    return arguments.formatter == "table" and not arguments.columns

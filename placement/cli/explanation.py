@@ -1,0 +1,85 @@
+"""The fields of explanations and of recorded requests."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from textwrap import dedent
+from typing import Any
+
+from placement.cli.cells import NO_NAMES, Shown, by_line, facts, query_cell
+from placement.core.text import printable
+from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line, unmet_lines
+from placement.insight.names import Names, named
+from placement.insight.recording.text import SUPERSEDED, recorded_line
+
+
+def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
+    with_names = [
+        {**row, "text": named(row["text"], names), "note": named(row["note"], names)}
+        for row in rows
+    ]
+    return dedent("\n".join(funnel_lines(with_names)))
+
+
+def _fits(number: int | None) -> str:
+    return "not determined" if number is None else str(number)
+
+
+def current(
+    document: Mapping[str, Any], names: Names = NO_NAMES, without_remedies: str = ""
+) -> dict[str, Any]:
+    """Return the fields of an explanation, the result first.
+
+    ``without_remedies`` says why it has no remedies, empty if there are none.
+    """
+    if "root" in document:
+        fields = {
+            "host": document["root"]["name"],
+            "fits": document["root"]["fits"],
+            "unmet": Shown(document["near_misses"], by_line(unmet_lines)),
+        }
+    else:
+        fields = {
+            "fits": Shown(document["fits"], _fits),
+            "roots": document["roots"],
+            "funnel": Shown(document["funnel"], partial(_funnel, names)),
+            "near_misses": Shown(document["near_misses"], by_line(closest_line)),
+        }
+    lines = by_line(remedy_line)
+    return {
+        **fields,
+        "remedies": Shown(
+            document["remedies"], lambda remedies: without_remedies or lines(remedies)
+        ),
+        "undetermined": Shown(document["undetermined"], by_line(printable)),
+        "query": query_cell(document["query"], names),
+        "microversion": document["microversion"],
+        "at": document["at"],
+    }
+
+
+def recorded(document: Mapping[str, Any], names: Names = NO_NAMES) -> dict[str, Any]:
+    """Return the fields of a recorded request: its reason, then its explanation."""
+    columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
+    equal = ("count", "first_at", "last_at", "superseded")
+    fields = {name: document[name] for name in (*columns, *equal)}
+    if document["is_superseded"]:
+        fields["superseded"] = Shown(document["superseded"], lambda _: SUPERSEDED)
+    if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
+        not_recorded = "not recorded: explain the query with --remedies"
+        return {**current(document["explanation"], names, not_recorded), **fields}
+    if "claim" in document:
+        subject = {"claim": facts(document["claim"] or {})}
+    else:
+        subject = {"query": query_cell(document["query"] or "", names)}
+    return {**fields, "explanation": Shown(document["explanation"], _refusal), **subject}
+
+
+def records(documents: Sequence[Mapping[str, Any]], names: Names) -> Shown:
+    """Return the records after the decisive one, in a table a line each."""
+    lines = by_line(lambda recorded: named(printable(recorded_line(recorded)), names))
+    return Shown(documents, lines)
+
+
+def _refusal(explanation: Mapping[str, Any]) -> str:
+    """Return the sentence of a refusal, or its facts if it was too long to record."""
+    return printable(explanation.get("sentence", "")) or facts(explanation).human_readable()
