@@ -4,13 +4,15 @@ import argparse
 import signal
 import webbrowser
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property, partial
+from socketserver import ThreadingMixIn
 from typing import Any, cast
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from keystoneauth1.exceptions import ClientException
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
-from waitress import create_server
 
 from placement.cli.cells import Shown, cells
 from placement.cli.client import consumers, failure, get
@@ -139,6 +141,15 @@ class ListClients(WrittenOutput, command.Lister):
         return columns, ([row[name] for name in columns] for row in document["clients"])
 
 
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True  # Ctrl-C does not wait for requests
+
+
+class _RequestHandler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Log no requests: the page sends them all the time."""
+
+
 class ServeDashboard(WrittenOutput, command.Command):
     """Serve the dashboard on the loopback address with your own credentials.
 
@@ -167,12 +178,12 @@ class ServeDashboard(WrittenOutput, command.Command):
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         dashboard = LocalDashboard(self._get, manager.region_name)
         try:
-            server = create_server(dashboard, host=HOST, port=parsed_args.port)
+            server = make_server(HOST, parsed_args.port, dashboard, _Server, _RequestHandler)
         except OSError as error:
             raise CommandError(
                 f"Cannot listen on {HOST}:{parsed_args.port}: {error}. Choose another --port."
             ) from None
-        address = f"http://{HOST}:{server.effective_port}{dashboard.path}"
+        address = f"http://{HOST}:{server.server_port}{dashboard.path}"
         print(
             f"The dashboard is at {address}\nPress Ctrl-C to stop.",
             file=self.app.stdout,
@@ -183,7 +194,8 @@ class ServeDashboard(WrittenOutput, command.Command):
             signal.signal(number, signal.default_int_handler)
         if not parsed_args.no_browser:
             webbrowser.open(address)
-        server.run()
+        with server, suppress(KeyboardInterrupt):
+            server.serve_forever()
 
     def _check_service(self) -> None:
         response = self._get("/insight", {})

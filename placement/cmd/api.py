@@ -23,7 +23,8 @@ from sqlalchemy.engine import make_url
 from placement import exception, wsgi
 from placement.cmd import errors, workers
 from placement.cmd.errors import CommandError
-from placement.cmd.server import Settings, bound_socket, refusal, serve
+from placement.cmd.server import Settings, bound_socket, serve
+from placement.cmd.wsgi_call import refusal
 from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth, request_log

@@ -1,32 +1,32 @@
-"""The HTTP server of ``placement-api``: waitress, with strict limits.
+"""The HTTP server of ``placement-api``: an event loop receives requests, threads handle them.
 
-One thread receives all requests; a request takes one of the other threads when it is complete.
-Slow clients therefore occupy no threads.
+A request takes a thread when it is complete, and releases it when its response is complete: slow
+clients occupy no threads. A connection handles one request at a time. The next one stays in the
+kernel until the client has the response, so a connection stores one request or one response.
 """
 
+import asyncio
+import itertools
 import logging
+import math
 import re
 import resource
 import signal
 import socket
-import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from typing import IO, cast
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from waitress import wasyncore
-from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.server import TcpWSGIServer
-from waitress.task import ErrorTask, WSGITask
-from waitress.utilities import BadRequest, RequestHeaderFieldsTooLarge
+import h11
 
 from placement import exception
-from placement.http.middleware import AfterResponse
-from placement.http.request import Request
-from placement.http.request_log import RequestLog, refuse
+from placement.cmd.wsgi_call import Response, call, environment, refusal, refused_environment
 
 LOG = logging.getLogger(__name__)
 
@@ -35,19 +35,24 @@ STOP_DEADLINE_SECONDS = 30
 _HEAD_LIMIT_BYTES = 64 * 2**10
 _CHUNK_LINE_LIMIT_BYTES = 4 * 2**10
 _MEMORY_PER_BODY_BYTES = 32 * 2**10  # the rest is stored in a temporary file
-_STORED_BODIES = 16  # of the maximum size, in the files of all connections together
-_STORED_RESPONSES_BYTES = 2**30  # that clients have not read, in memory and files
-_RESPONSE_MEMORY_BYTES = 256 * 2**10  # larger responses are stored in a temporary file
-_NO_WATERMARK = 2**62  # a thread never waits for a client that does not read
+_STORED_BYTES = 2**30  # of all connections together, in memory and files
+_RECEIVED_BYTES = 32 * 2**10
+_SENT_BYTES = 64 * 2**10
 _CONNECTIONS = 2_000
+_BACKLOG = 1024
 _FILES_PER_CONNECTION = 3
 _OTHER_FILES = 100  # of the database, the log and libraries
 _TIMEOUT_SECONDS = 60
-_CLEANUP_SECONDS = 5
+_CLEANUP_SECONDS = 1
+_CLEANUPS_PER_REPORT = 10
+_LINGER_SECONDS = 5
+_MAX_REASON_LENGTH = 200
 _STOP_ARRIVAL_SECONDS = 5  # for requests that have begun to arrive when the server stops
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_TOKENS = frozenset({"X_AUTH_TOKEN", "X_STORAGE_TOKEN"})
-_CODINGS = re.compile(rb"(?ims)^transfer-encoding([^\n]*,|.*^transfer-encoding)")
+_TOKENS = frozenset({"HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN"})
+_END = b"\r\n\r\n"
+# Proxies differ in whether a line feed alone ends a line, and a space continues the previous one.
+_AMBIGUOUS_LINES = re.compile(rb"(?<!\r)\n|\n[ \t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,276 +87,292 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-class Parser(HTTPRequestParser):  # type: ignore[misc]
-    """Parses one request as it arrives; sets ``error`` if it is too large or ambiguous.
+class Connection:
+    """The connection of a client, and the task that handles its requests."""
 
-    An ambiguous request may end elsewhere for a proxy in front of this server; the rest of its
-    body would then be the next request of another client.
-    """
+    def __init__(self, server: "Server", client: socket.socket, peer: tuple[str, int]) -> None:
+        self._server, self._socket, self._peer = server, client, peer
+        self._loop = asyncio.get_running_loop()
+        self._received = b""  # of this request, or of the next one
+        self._refusal: Exception | None = None
+        self._stop_seconds = self.deadline = math.inf
+        self.stored_bytes = 0
+        self.task = self._loop.create_task(self._serve())
 
-    body_rcv: Any
-    error: Any
-    version = "1.1"  # of responses to requests without a version
+    def _wait(self, seconds: float, *, stop_seconds: float = math.inf) -> None:
+        """Wait for the client for so long, or so long after the server stops."""
+        self._stop_seconds = stop_seconds
+        self.deadline = self._loop.time() + seconds
+        if self._server.is_stopping:
+            self.stop()
 
-    def __init__(self, adj: Any) -> None:
-        super().__init__(adj)
-        self.started_at = time.monotonic()
+    def stop(self) -> None:
+        """End the wait: at once if no request has begun, soon if it has not arrived."""
+        self.deadline = min(self.deadline, self._loop.time() + self._stop_seconds)
 
-    def received(self, data: bytes) -> int:
-        """Parse the data; return how many bytes belong to this request."""
-        consumed: int = super().received(data)
-        if isinstance(self.error, RequestHeaderFieldsTooLarge):
-            # waitress parsed a placeholder instead of the head
-            self.command, self.path, self.version = "-", "", "1.1"
-        elif self.chunked and self._has_long_chunk_line():
-            self.error = BadRequest("chunk size or trailer too long")
-        if self.error:
-            self.completed, self.expect_continue = True, False
-        return consumed
+    def evict(self, refusal: Exception | None = None) -> None:
+        """Close the connection; send the refusal if a body is arriving."""
+        self._wait(math.inf)
+        self._store(-self.stored_bytes)
+        self._refusal = refusal
+        self.task.cancel()
 
-    def parse_header(self, header_plus: bytes) -> None:
-        """Parse the head.  Raises: ParsingError."""
+    def _store(self, size: int) -> None:
+        """Count bytes that are stored; a negative size is released."""
+        self.stored_bytes += size
+        self._server.count_stored(self, size)
+
+    async def _serve(self) -> None:
+        """Handle requests until the client ends the connection, or is too slow."""
+        with self._socket, suppress(EOFError, OSError, asyncio.CancelledError):
+            while await self._handle_request():
+                pass
+            # Unread data would make the kernel reset the connection: the response is lost.
+            self._socket.shutdown(socket.SHUT_WR)
+            self._wait(_LINGER_SECONDS, stop_seconds=0)
+            while True:
+                await self._receive()
+
+    async def _handle_request(self) -> bool:
+        """Handle a request; return whether the connection can have another one."""
+        protocol = h11.Connection(h11.SERVER, _CHUNK_LINE_LIMIT_BYTES)
+        application = self._server.settings.application
+        with SpooledTemporaryFile(_MEMORY_PER_BODY_BYTES) as body:
+            try:
+                environ = await self._receive_request(protocol, body)
+            except exception.PlacementException as error:
+                application = refusal(error)
+                environ = refused_environment(self._received, self._peer)
+            self._wait(math.inf)
+            keeps = await self._respond(protocol, application, environ)
+        self._store(-self.stored_bytes)
+        return keeps
+
+    async def _receive_request(self, protocol: h11.Connection, body: IO[bytes]) -> WSGIEnvironment:
+        """Return the environment of the next request.
+
+        Raises: EOFError, OSError, CancelledError; BadRequest, RequestHeadTooLarge,
+        RequestBodyTooLarge, RequestNotStored.
+        """
+        if not self._received:
+            self._wait(_TIMEOUT_SECONDS, stop_seconds=0)
+            self._received = await self._receive()
+        self._wait(_TIMEOUT_SECONDS, stop_seconds=_STOP_ARRIVAL_SECONDS)
         try:
-            super().parse_header(header_plus)
-        except ValueError:  # Python limits the digits of an integer
-            raise ParsingError("Content-Length has too many digits") from None
-        if self.version not in {"1.0", "1.1"}:
-            raise ParsingError(f"HTTP/{self.version} is not supported; use HTTP/1.1")
-        if self.version == "1.1" and "HOST" not in self.headers:
-            raise ParsingError("HTTP/1.1 requires a Host header")
-        if _CODINGS.search(header_plus):
-            raise ParsingError("more than one transfer coding")
-        if "," in self.headers.get("HOST", ""):
-            raise ParsingError("more than one Host header")
-        if "TRANSFER_ENCODING" in self.headers:  # removed by HTTP/1.1 requests
-            raise ParsingError("Transfer-Encoding requires HTTP/1.1")
-        if self.chunked and "CONTENT_LENGTH" in self.headers:
-            raise ParsingError("both Content-Length and Transfer-Encoding")
-        if self.body_rcv is not None and _TOKENS.isdisjoint(self.headers):
-            self._skip_body()
-        self.expect_continue = self.expect_continue and self.body_rcv is not None
-
-    def _skip_body(self) -> None:
-        """Skip the body: the application refuses a request without a token."""
-        self.body_rcv, self.content_length, self.chunked = None, 0, False
-        self.headers.pop("CONTENT_LENGTH", None)
-        self.headers["CONNECTION"] = "close"
-
-    def _has_long_chunk_line(self) -> bool:
-        lines = self.body_rcv.control_line, self.body_rcv.trailer
-        return max(map(len, lines)) > _CHUNK_LINE_LIMIT_BYTES
-
-
-class Task(WSGITask):  # type: ignore[misc]
-    """Calls the application."""
-
-    def get_environment(self) -> WSGIEnvironment:
-        """Return the WSGI environment, with all slashes at the beginning of the path."""
-        environ: WSGIEnvironment = super().get_environment()
-        environ["PATH_INFO"] = self.request.path
+            await self._receive_head()
+            protocol.receive_data(self._received)
+            environ = self._environment(protocol, body)
+            await self._receive_body(protocol, environ, body)
+        except h11.RemoteProtocolError as error:
+            raise _malformed(str(error)) from None
+        except asyncio.CancelledError:
+            if self._refusal is None:
+                raise
+            raise self._refusal from None
         return environ
 
+    async def _receive(self) -> bytes:
+        """Return what the client sends.  Raises: EOFError if the client ended the connection."""
+        if received := await self._loop.sock_recv(self._socket, _RECEIVED_BYTES):
+            return received
+        raise EOFError
 
-def refusal(error: Exception) -> WSGIApplication:
-    """Return an application that responds with an error document, and logs the request."""
-    return AfterResponse(RequestLog(partial(refuse, error)))
+    async def _receive_head(self) -> None:
+        """Receive the request line and the headers.  Raises: RequestHeadTooLarge, BadRequest."""
+        while (end := self._received.find(_END)) < 0 and len(self._received) <= _HEAD_LIMIT_BYTES:
+            self._received = (self._received + await self._receive()).lstrip(b"\r\n")
+        if not 0 <= end <= _HEAD_LIMIT_BYTES:
+            raise exception.RequestHeadTooLarge(_HEAD_LIMIT_BYTES)
+        if _AMBIGUOUS_LINES.search(self._received, 0, end):
+            raise _malformed("a line ends without CR, or begins with a space")
+
+    def _environment(self, protocol: h11.Connection, body: IO[bytes]) -> WSGIEnvironment:
+        """Return the environment of a request whose head has arrived.
+
+        A request that a proxy could interpret in another way is refused: the rest of its body
+        would then be the next request of another client.
+
+        Raises: BadRequest; h11.RemoteProtocolError.
+        """
+        request = cast("h11.Request", protocol.next_event())  # the head is complete
+        environ = environment(request, self._peer, self._server.address, body)
+        version, is_chunked = environ["SERVER_PROTOCOL"], "HTTP_TRANSFER_ENCODING" in environ
+        if version not in {"HTTP/1.0", "HTTP/1.1"}:
+            raise _malformed(f"{version} is not supported; use HTTP/1.1")
+        if is_chunked and (version == "HTTP/1.0" or "CONTENT_LENGTH" in environ):
+            raise _malformed("Transfer-Encoding requires HTTP/1.1, and excludes Content-Length")
+        return environ
+
+    async def _receive_body(
+        self, protocol: h11.Connection, environ: WSGIEnvironment, body: IO[bytes]
+    ) -> None:
+        """Receive the body; its size is then in the environment.
+
+        The application refuses a request without a token: its body is not received.
+
+        Raises: RequestBodyTooLarge, RequestNotStored; h11.RemoteProtocolError.
+        """
+        length, limit = int(environ.get("CONTENT_LENGTH", 0)), self._server.settings.max_body_bytes
+        is_chunked = environ.pop("HTTP_TRANSFER_ENCODING", None) is not None
+        if (length or is_chunked) and _TOKENS.isdisjoint(environ):
+            environ.pop("CONTENT_LENGTH", None)
+            return
+        if length > limit:
+            raise exception.RequestBodyTooLarge(limit)
+        while not isinstance(event := protocol.next_event(), h11.EndOfMessage):
+            if isinstance(event, h11.Data):
+                self._store_data(event.data, body)
+                continue
+            if protocol.they_are_waiting_for_100_continue:
+                go_on = h11.InformationalResponse(status_code=100, headers=[])
+                await self._loop.sock_sendall(self._socket, protocol.send(go_on))
+            protocol.receive_data(await self._receive())
+        if is_chunked:
+            environ["CONTENT_LENGTH"] = str(body.tell())
+        body.seek(0)
+        self._received, _ = protocol.trailing_data
+
+    def _store_data(self, data: bytes, body: IO[bytes]) -> None:
+        if body.tell() + len(data) > self._server.settings.max_body_bytes:
+            raise exception.RequestBodyTooLarge(self._server.settings.max_body_bytes)
+        try:
+            body.write(data)
+        except OSError as error:
+            raise exception.RequestNotStored(str(error)) from None
+        self._store(len(data))
+
+    async def _respond(
+        self, protocol: h11.Connection, application: WSGIApplication, environ: WSGIEnvironment
+    ) -> bool:
+        """Send the response of the application; return whether the connection is kept."""
+        begun: asyncio.Future[tuple[Response, bytes, bool]] = self._loop.create_future()
+
+        def begin(response: Response) -> None:
+            """Send in the thread what the kernel takes: the loop may wait for the interpreter."""
+            keeps = protocol.their_state is h11.DONE and not self._server.is_stopping
+            data = response.head(keeps=keeps) + response.body.read(_SENT_BYTES)
+            with suppress(OSError):
+                data = data[self._socket.send(data) :]
+            self._loop.call_soon_threadsafe(begun.set_result, (response, data, keeps))
+
+        self._server.threads.submit(call, application, environ, begin)
+        response, data, keeps = await begun
+        with response.body:
+            self._store(response.size - self.stored_bytes)
+            while data or (data := response.body.read(_SENT_BYTES)):
+                self._wait(_TIMEOUT_SECONDS)
+                await self._loop.sock_sendall(self._socket, data)
+                data = b""
+        return keeps
 
 
-class Refusal(ErrorTask):  # type: ignore[misc]
-    """Responds to an invalid request with an error document, and closes the connection."""
-
-    def execute(self) -> None:
-        """Write the response, and log it like the responses of the application."""
-        environ = {
-            "REMOTE_ADDR": self.channel.addr[0],
-            "REQUEST_METHOD": getattr(self.request, "command", "-"),
-            "PATH_INFO": getattr(self.request, "path", ""),
-        }
-        response = Request.blank("/", environ).get_response(refusal(self._error()))
-        self.set_close_on_finish()
-        self.status, self.content_length = response.status, len(response.body)
-        self.response_headers.extend(response.headerlist)
-        self.write(response.body)
-
-    def _error(self) -> Exception:
-        error, limits = self.request.error, self.channel.adj
-        match error.code:
-            case 413:
-                return exception.RequestBodyTooLarge(limits.max_request_body_size - 1)
-            case 431:
-                return exception.RequestHeadTooLarge(limits.max_request_header_size)
-            case 500:
-                return RuntimeError(error.body)
-        return exception.BadRequest(f"Malformed HTTP request: {error.body}.")
-
-
-class Channel(HTTPChannel):  # type: ignore[misc]
-    """The connection of a client."""
-
-    parser_class = Parser
-    task_class = Task
-    error_task_class = Refusal
-
-    # waitress sets it to the time of day, which can jump
-    @property
-    def last_activity(self) -> float:
-        """The monotonic time at which data was last received or sent."""
-        return self._active_at
-
-    @last_activity.setter
-    def last_activity(self, _time_of_day: float) -> None:
-        self._active_at = time.monotonic()
-
-    def handle_read(self) -> None:
-        """Read from the client; request a check of the stored bodies if its body is large."""
-        super().handle_read()
-        if self.unfinished_bytes() > _MEMORY_PER_BODY_BYTES:
-            self.server.has_large_body = True
-
-    def handle_close(self) -> None:
-        """Close the connection, and the file of a body that is arriving."""
-        if self.request:
-            self.request.close()
-        super().handle_close()
-
-    def is_overdue(self, now: float) -> bool:
-        """Return whether the client did not complete a request, or read a response, in time."""
-        if self.total_outbufs_len:  # whatever the client has requested in addition
-            return bool(self.last_activity < now - _TIMEOUT_SECONDS)
-        return not self.requests and self.waits_since() < now - _TIMEOUT_SECONDS
-
-    def waits_since(self) -> float:
-        """Return when the server began to wait for the client."""
-        begin: float = self.request.started_at if self.request else self.last_activity
-        return begin
-
-    def unfinished_bytes(self) -> int:
-        """Return the size of the body that is arriving."""
-        return self.request.body_bytes_received if self.request else 0
-
-    def is_idle(self) -> bool:
-        """Return whether no request has begun, and all responses are sent."""
-        return not (self.requests or self.request or self.total_outbufs_len)
-
-    def body_bytes(self) -> int:
-        """Return the size of the bodies that are stored for this connection."""
-        return sum(
-            request.body_bytes_received for request in (*self.requests, self.request) if request
-        )
-
-
-class Server(TcpWSGIServer):  # type: ignore[misc]
+class Server:
     """A server that listens from its creation on.  Raises: OSError."""
-
-    channel_class = Channel
-    active_channels: dict[int, Channel]
 
     def __init__(self, settings: Settings) -> None:
         files = _allow_files(_FILES_PER_CONNECTION * _CONNECTIONS + _OTHER_FILES)
         self._max_connections = min(
             _CONNECTIONS, max(1, (files - _OTHER_FILES) // _FILES_PER_CONNECTION)
         )
-        self.has_large_body = False
-        listener = settings.listener
-        self._members: dict[int, Any] = {}
-        self._is_stopping = False
-        self._cleanup_at = 0.0
-        self._max_stored_bytes = _STORED_BODIES * settings.max_body_bytes
-        super().__init__(
-            settings.application,
-            map=self._members,
-            _sock=listener,
-            sockinfo=(listener.family, listener.type, listener.proto, listener.getsockname()),
-            bind_socket=False,
-            server_name=settings.host,
-            threads=settings.threads,
-            max_request_header_size=_HEAD_LIMIT_BYTES,
-            max_request_body_size=settings.max_body_bytes + 1,
-            recv_bytes=_MEMORY_PER_BODY_BYTES,
-            inbuf_overflow=_MEMORY_PER_BODY_BYTES,
-            outbuf_overflow=_RESPONSE_MEMORY_BYTES,
-            outbuf_high_watermark=_NO_WATERMARK,
-            connection_limit=self._max_connections + 3,  # counts the listener and the trigger
-            clear_untrusted_proxy_headers=False,
-            log_socket_errors=False,
-            ident=None,
-        )
-
-    def maintenance(self, _time_of_day: float) -> None:
-        """Close no connections: see ``_close_overdue``."""
+        self.settings, self._listener = settings, settings.listener
+        self.address = settings.host, self._listener.getsockname()[1]
+        self.threads = ThreadPoolExecutor(settings.threads)
+        self.is_stopping = False
+        self._connections: set[Connection] = set()
+        self._stored_bytes = 0
+        self._events: Counter[str] = Counter()
+        self._listener.listen(_BACKLOG)
+        self._listener.setblocking(False)
+        self._loop = asyncio.new_event_loop()
+        self._accepting = self._loop.create_task(self._accept())
 
     def serve(self) -> None:
         """Serve until ``stop`` is called, and complete the requests in progress."""
-        while not self._is_stopping:
-            self._serve_once()
-        wasyncore.dispatcher.close(self)
-        give_up_at = time.monotonic() + _STOP_ARRIVAL_SECONDS
-        while self.active_channels:
-            self._close_idle(is_late=time.monotonic() > give_up_at)
-            self._serve_once()
-        self.task_dispatcher.shutdown()  # requests of closed connections
-
-    def _serve_once(self) -> None:
-        wasyncore.loop(timeout=1, use_poll=True, map=self._members, count=1)
-        if len(self.active_channels) > self._max_connections:
-            self._close_longest_waiting()
-        if self.has_large_body:
-            self.has_large_body = False
-            self._limit_bodies()
-        now = time.monotonic()
-        if now >= self._cleanup_at:
-            self._cleanup_at = now + _CLEANUP_SECONDS
-            self._close_overdue(now)
-            self._limit_responses()
-
-    def _close_longest_waiting(self) -> None:
-        """Close the connection of the client that has sent nothing, or part, for longest."""
-        waiting = [channel for channel in self.active_channels.values() if not channel.requests]
-        if waiting:
-            _refuse(min(waiting, key=Channel.waits_since), "too many connections")
-
-    def _limit_bodies(self) -> None:
-        """Close the connection with the largest unfinished body, if too many bodies are stored."""
-        channels = self.active_channels.values()
-        if sum(map(Channel.body_bytes, channels)) > self._max_stored_bytes:
-            _refuse(max(channels, key=Channel.unfinished_bytes), "too many large requests")
-
-    def _limit_responses(self) -> None:
-        """Close connections whose clients do not read, if too many responses are stored."""
-        channels = sorted(
-            self.active_channels.values(), key=lambda channel: int(channel.total_outbufs_len)
-        )
-        stored = sum(channel.total_outbufs_len for channel in channels)
-        while channels and stored > _STORED_RESPONSES_BYTES:
-            largest = channels.pop()
-            stored -= largest.total_outbufs_len
-            _refuse(largest, "too many unread responses")
-
-    def _close_overdue(self, now: float) -> None:
-        """Close the connections of slow clients.
-
-        ``maintenance`` of waitress runs before each poll, which could then report the closed
-        descriptor as an error of the next connection that gets it.
-        """
-        for channel in list(self.active_channels.values()):
-            if channel.is_overdue(now):
-                channel.handle_close()
-
-    def _close_idle(self, *, is_late: bool) -> None:
-        """Close idle connections; if ``is_late``, also connections with an incomplete request."""
-        for channel in list(self.active_channels.values()):
-            if channel.is_idle() or (is_late and not channel.requests):
-                channel.handle_close()
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
 
     def stop(self) -> None:
         """Make ``serve`` return; may be called in any thread and in signal handlers."""
-        self._is_stopping = True
-        self.pull_trigger()
+        self._loop.call_soon_threadsafe(self._accepting.cancel)
+
+    async def _serve(self) -> None:
+        cleanup = self._loop.create_task(self._clean_up())
+        with self.threads:
+            with suppress(asyncio.CancelledError), self._listener:
+                await self._accepting
+            self.is_stopping = True
+            for connection in self._connections:
+                connection.stop()
+            self._close_overdue()
+            while self._connections:
+                await asyncio.wait([connection.task for connection in self._connections])
+        cleanup.cancel()
+        self._report()
+
+    async def _accept(self) -> None:
+        """Accept connections; beyond the limit, close the one that has waited for longest."""
+        while True:
+            try:
+                client, peer = await self._loop.sock_accept(self._listener)
+            except OSError as error:  # too many open files
+                self._events[f"Cannot accept connections: {error.strerror}"] += 1
+                await asyncio.sleep(_CLEANUP_SECONDS)
+                continue
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(self, client, peer[:2])
+            self._connections.add(connection)
+            connection.task.add_done_callback(partial(self._forget, connection))
+            if len(self._connections) > self._max_connections:
+                self._evict(self._connections, lambda each: -each.deadline, "too many connections")
+            await asyncio.sleep(0)  # other connections are handled between many new ones
+
+    def _forget(self, connection: Connection, _task: object) -> None:
+        self._connections.discard(connection)
+        self._stored_bytes -= connection.stored_bytes
+
+    def count_stored(self, holder: Connection, size: int) -> None:
+        """Count bytes that a connection stores; if too many, close another one with the most."""
+        self._stored_bytes += size
+        if self._stored_bytes > _STORED_BYTES and size > 0:
+            no_room = exception.RequestNotStored("other clients use the space")
+            others = self._connections - {holder}
+            self._evict(others, lambda each: each.stored_bytes, "too much data", no_room)
+
+    def _evict(
+        self,
+        connections: Iterable[Connection],
+        key: Callable[[Connection], float],
+        reason: str,
+        refusal: exception.PlacementException | None = None,
+    ) -> None:
+        """Close the waiting connection with the largest value."""
+        waiting = [each for each in connections if each.deadline < math.inf]
+        if waiting:
+            max(waiting, key=key).evict(refusal)
+            self._events[f"Closed a connection: {reason}"] += 1
+
+    async def _clean_up(self) -> None:
+        """Close the connections of slow clients, and log events, repeatedly."""
+        for count in itertools.count(1):
+            await asyncio.sleep(_CLEANUP_SECONDS)
+            self._close_overdue()
+            if count % _CLEANUPS_PER_REPORT == 0:
+                self._report()
+
+    def _close_overdue(self) -> None:
+        now = self._loop.time()
+        for connection in self._connections:
+            if connection.deadline <= now:
+                connection.evict()
+
+    def _report(self) -> None:
+        for event, count in self._events.items():
+            LOG.warning("%s (%d times)", event, count)
+        self._events.clear()
 
 
-def _refuse(channel: Channel, reason: str) -> None:
-    LOG.warning("Closed a connection from %s: %s", channel.addr[0], reason)
-    channel.handle_close()
+def _malformed(reason: str) -> exception.BadRequest:
+    return exception.BadRequest(f"Malformed HTTP request: {reason[:_MAX_REASON_LENGTH]}.")
 
 
 def _allow_files(count: int) -> int:

@@ -29,6 +29,15 @@ class RequestHeadTooLarge(PlacementException):
     template = "The request line and headers exceed {limit_bytes} bytes."
 
 
+class RequestNotStored(PlacementException):
+    """The server has no space for a body that is arriving."""
+
+    reason: str
+    template = (
+        "The request body cannot be stored: {reason}. Retry later, or send smaller requests."
+    )
+
+
 class InvalidVersion(PlacementException):
     version: str
     template = "Invalid microversion: invalid version string: {version}"

@@ -34,7 +34,6 @@ IS_ROOT = os.getuid() == 0
 START_TIMEOUT_SECONDS = 60
 STOP_TIMEOUT_SECONDS = 90  # uWSGI kills a worker that missed the signal after 60
 CLAIMS = 12
-SERVER_THREADS = 8  # of a worker, beside its main thread
 
 
 def skip_untested(reason):
@@ -137,17 +136,17 @@ class ApiProcess:
 
 
 def is_serving(pid):
-    """Return whether the process listens on a TCP port, and has the threads of its server.
+    """Return whether the process listens on a TCP port, and has the event loop of its server.
 
     A worker inherits the socket, on which others may listen already.
     """
-    with suppress(psutil.NoSuchProcess):
-        process = psutil.Process(pid)
+    with suppress(psutil.NoSuchProcess, FileNotFoundError):
         is_listening = any(
             connection.status == psutil.CONN_LISTEN
-            for connection in process.net_connections("tcp")
+            for connection in psutil.Process(pid).net_connections("tcp")
         )
-        return is_listening and process.num_threads() > SERVER_THREADS
+        files = Path(f"/proc/{pid}/fd").iterdir()
+        return is_listening and any("eventpoll" in str(file.readlink()) for file in files)
     return False
 
 

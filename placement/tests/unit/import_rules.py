@@ -111,5 +111,5 @@ EXTERNAL = {
     "insight.nova_lists": {"openstack"},
     "insight.audit.nova": {"openstack", "keystoneauth1"},
     "insight.capacity.flavors": {"openstack", "keystoneauth1", "osc_lib"},
-    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1", "waitress"},
+    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1"},
 }

@@ -56,8 +56,8 @@ def defined(tree):
 
 def defined_by(node):
     match node:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name
         case ast.Name(id=name, ctx=ast.Store()):
             yield name
         case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):

@@ -3,6 +3,7 @@
 import json
 import re
 import resource
+import select
 import socket
 import stat
 import struct
@@ -14,7 +15,7 @@ import psutil
 import pytest
 
 from placement.cmd import server
-from placement.tests.support.processes import ApiProcess
+from placement.tests.support.processes import LATEST, ApiProcess, InterpretedApiProcess
 from placement.tests.support.waiting import wait_until
 
 SECONDS = 60
@@ -118,7 +119,6 @@ def serving(application):
         bound = stack.enter_context(server.bound_socket("127.0.0.1", 0))
         settings = server.Settings(application, bound, "127.0.0.1", 1, MEBIBYTE)
         running = server.Server(settings)
-        stack.callback(running.trigger.close)
         thread = threading.Thread(target=running.serve)
         thread.start()
         stack.callback(thread.join)
@@ -127,9 +127,8 @@ def serving(application):
 
 
 def test_slow_clients_at_the_connection_limit_are_closed(monkeypatch):
-    for name, value in {"_CONNECTIONS": 3, "_TIMEOUT_SECONDS": 1, "_CLEANUP_SECONDS": 0}.items():
-        monkeypatch.setattr(server, name, value)
-
+    monkeypatch.setattr(server, "_CONNECTIONS", 3)
+    monkeypatch.setattr(server, "_TIMEOUT_SECONDS", 1)
     with serving(hello) as address, ExitStack() as stack:
         *slow, other = [
             stack.enter_context(socket.create_connection(address, timeout=SECONDS))
@@ -151,24 +150,54 @@ def large(_environ, start_response):
     return [b"x" * MEBIBYTE] * 40
 
 
-def test_clients_that_do_not_read_occupy_no_thread_and_are_closed(monkeypatch):
-    """The server has one thread; each client has several requests that wait for a thread."""
-    for name, value in {"_TIMEOUT_SECONDS": 3, "_CLEANUP_SECONDS": 0}.items():
-        monkeypatch.setattr(server, name, value)
-    with serving(large) as address, ExitStack() as stack:
-        unread = [
+@contextmanager
+def unread(application, *, clients, requests):
+    """Yield an address, and connections that send requests and read no response."""
+    with serving(application) as address, ExitStack() as stack:
+        connections = [
             stack.enter_context(socket.create_connection(address, timeout=SECONDS))
-            for _ in range(2)
+            for _ in range(clients)
         ]
-        for connection in unread:
-            connection.sendall(GET * 3)
-        other = stack.enter_context(socket.create_connection(address, timeout=2))
+        for connection in connections:
+            connection.sendall(GET * requests)
+        yield address, connections
+
+
+def test_clients_that_do_not_read_occupy_no_thread():
+    """The server has one thread; each client has several requests that wait for a thread."""
+    seconds = server._TIMEOUT_SECONDS / 2
+    with (
+        unread(large, clients=2, requests=3) as (address, _),
+        socket.create_connection(address, timeout=seconds) as other,
+    ):
         other.sendall(GET)
         assert statuses(other.recv(2**16)) == [200]
-        other.close()
-        time.sleep(6)
-        for connection in unread:
-            assert len(read(connection)) < 2 * 40 * MEBIBYTE
+
+
+def test_clients_that_do_not_read_are_closed(monkeypatch):
+    monkeypatch.setattr(server, "_TIMEOUT_SECONDS", 1)
+    with unread(large, clients=2, requests=3) as (_, connections):
+        wait_until(lambda: not any(map(is_open, connections)))
+        for connection in connections:
+            assert len(read(connection)) < 40 * MEBIBYTE
+
+
+def is_open(connection):
+    """Return whether the server, in this process, has the connection open."""
+    client = connection.getsockname()
+    return any(other.raddr == client for other in psutil.Process().net_connections("tcp"))
+
+
+def test_one_response_of_a_client_is_stored_whatever_it_requests():
+    calls = []
+
+    def application(environ, start_response):
+        calls.append(environ)
+        return large(environ, start_response)
+
+    with unread(application, clients=1, requests=1000):
+        time.sleep(2)
+        assert len(calls) == 1
 
 
 def read(connection):
@@ -181,18 +210,12 @@ def read(connection):
 
 
 def test_the_largest_unread_responses_are_closed(monkeypatch):
-    for name, value in {"_STORED_RESPONSES_BYTES": 50 * MEBIBYTE, "_CLEANUP_SECONDS": 0}.items():
-        monkeypatch.setattr(server, name, value)
-    with serving(large) as address, ExitStack() as stack:
-        attacker, other = [
-            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
-            for _ in range(2)
-        ]
-        attacker.sendall(GET * 3)
-        time.sleep(2)
-        assert len(read(attacker)) < 3 * 40 * MEBIBYTE
-        other.sendall(GET)
-        assert statuses(other.recv(2**16)) == [200]
+    monkeypatch.setattr(server, "_STORED_BYTES", 50 * MEBIBYTE)
+    with unread(large, clients=2, requests=3) as (address, attackers):
+        wait_until(lambda: not all(map(is_open, attackers)))
+        with socket.create_connection(address, timeout=SECONDS) as other:
+            other.sendall(GET)
+            assert statuses(other.recv(2**16)) == [200]
 
 
 def test_the_longest_idle_connection_is_closed_for_a_new_client(monkeypatch):
@@ -207,19 +230,79 @@ def test_the_longest_idle_connection_is_closed_for_a_new_client(monkeypatch):
         assert statuses(clients[3].recv(2**16)) == [200]
 
 
-def test_the_largest_unfinished_body_is_closed_not_the_newest(monkeypatch):
-    monkeypatch.setattr(server, "_STORED_BODIES", 1)
+def test_the_largest_unfinished_body_is_refused_not_the_newest(monkeypatch):
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\n" + TOKEN + b"Content-Length: %d\r\n\r\n"
-    with serving(large) as address, ExitStack() as stack:
+    monkeypatch.setattr(server, "_STORED_BYTES", MEBIBYTE)
+    with serving(hello) as address, ExitStack() as stack:
         *attackers, other = [
             stack.enter_context(socket.create_connection(address, timeout=SECONDS))
             for _ in range(3)
         ]
         for connection in attackers:
             connection.sendall(head % MEBIBYTE + b"x" * (MEBIBYTE - 100 * KIBIBYTE))
-        body = b"x" * (100 * KIBIBYTE)
+        body = b"x" * (50 * KIBIBYTE)
         other.sendall(head % len(body) + body)
         assert statuses(other.recv(2**16)) == [200]
+        wait_until(lambda: any(map(is_readable, attackers)))
+        (refused,) = filter(is_readable, attackers)
+        assert error(read(refused))["status"] == 503
+
+
+def test_closed_connections_are_logged_together(monkeypatch, caplog):
+    monkeypatch.setattr(server, "_CONNECTIONS", 3)
+    with serving(hello) as address, ExitStack() as stack:
+        for _ in range(50):
+            client = stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+        client.sendall(GET)
+        assert statuses(client.recv(2**16)) == [200]
+    lines = [record.getMessage() for record in caplog.records if record.name == server.__name__]
+    assert lines == ["Closed a connection: too many connections (47 times)"]
+
+
+class LimitedProcess(InterpretedApiProcess):
+    """The command with few open files (``ulimit -n``)."""
+
+    command = ("prlimit", "--nofile=256", *InterpretedApiProcess.command)
+
+
+def test_few_open_files_permit_few_connections(tmp_path):
+    with LimitedProcess(tmp_path, "--development", "--port", "0") as api, ExitStack() as stack:
+        api.get()
+        host, port = api.url.removeprefix("http://").split(":")
+        for _ in range(300):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=SECONDS))
+        assert api.get("/resource_classes", **LATEST)[0] == 200
+    lines = [line for line in api.output.read_text().splitlines() if "WARNING" in line]
+    assert all("Closed a connection: too many connections" in line for line in lines), lines
+    assert 0 < len(lines) <= 3
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_exhausted_descriptors_are_logged_once_and_take_no_processor_time(tmp_path, workers):
+    """The system refuses to open the connections of clients that are already waiting."""
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
+        api.wait_for_workers(int(workers))
+        host, port = api.url.removeprefix("http://").split(":")
+        processes = [psutil.Process(pid) for pid in api.children() or {api.process.pid}]
+        api.get()
+        limits = processes[0].rlimit(psutil.RLIMIT_NOFILE)
+        for process in processes:
+            process.rlimit(psutil.RLIMIT_NOFILE, (0, limits[1]))
+        with socket.create_connection((host, int(port)), timeout=SECONDS) as client:
+            client.sendall(GET.replace(b"/ HTTP", b"/traits HTTP"))
+            wait_until(lambda: "Cannot accept connections" in api.output.read_text())
+            before = sum(sum(process.cpu_times()[:2]) for process in processes)
+            time.sleep(3)
+            assert sum(sum(process.cpu_times()[:2]) for process in processes) < before + 1
+            for process in processes:
+                process.rlimit(psutil.RLIMIT_NOFILE, limits)
+            assert statuses(client.recv(2**16)) == [401]
+        lines = re.findall("Cannot accept connections: Too many open", api.output.read_text())
+        assert len(lines) <= int(workers)
+
+
+def is_readable(connection):
+    return select.select([connection], [], [], 0)[0]
 
 
 def hello(_environ, start_response):
@@ -235,7 +318,6 @@ def jump(monkeypatch, seconds):
 
 
 def test_a_kept_connection_stays_open_if_the_time_of_day_jumps_forward(monkeypatch):
-    monkeypatch.setattr(server, "_CLEANUP_SECONDS", 0)
     with serving(hello) as address, socket.create_connection(address, timeout=SECONDS) as kept:
         for _ in range(2):
             kept.sendall(GET)
@@ -244,8 +326,7 @@ def test_a_kept_connection_stays_open_if_the_time_of_day_jumps_forward(monkeypat
 
 
 def test_a_slow_client_is_closed_in_time_if_the_time_of_day_jumps_back(monkeypatch):
-    for name, value in {"_TIMEOUT_SECONDS": 5, "_CLEANUP_SECONDS": 0}.items():
-        monkeypatch.setattr(server, name, value)
+    monkeypatch.setattr(server, "_TIMEOUT_SECONDS", 5)
     with serving(hello) as address, socket.create_connection(address, timeout=SECONDS) as slow:
         slow.sendall(HEAD)
         time.sleep(0.5)  # the server reads it
@@ -422,20 +503,56 @@ def test_request_target(send, target, status):
     assert statuses(response) == [status]
 
 
+@pytest.mark.parametrize(
+    ("method", "size"), [("GET", 40 * MEBIBYTE), ("HEAD", 0)], ids=["GET", "HEAD"]
+)
+def test_response_to_head_has_no_body(method, size):
+    with serving(large) as address, socket.create_connection(address, timeout=SECONDS) as client:
+        client.sendall(f"{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        head, _, body = read(client).partition(b"\r\n\r\n")
+    assert b"Content-Length: %d" % (40 * MEBIBYTE) in head
+    assert len(body) == size
+
+
+def failing_stream(_environ, start_response):
+    start_response("200 OK", [])
+    yield b"part"
+    raise RuntimeError("the database is gone")
+
+
+def with_line_break(_environ, start_response):
+    start_response("200 OK", [("Location", "/a\r\nSet-Cookie: b")])
+    return []
+
+
+@pytest.mark.parametrize("application", [failing_stream, with_line_break])
+def test_an_invalid_response_is_replaced(application):
+    with (
+        serving(application) as address,
+        socket.create_connection(address, timeout=SECONDS) as client,
+    ):
+        client.sendall(GET.replace(b"Host", b"Connection: close\r\nHost"))
+        response = read(client)
+    assert statuses(response) == [500]
+    assert error(response)["status"] == 500
+    assert b"Set-Cookie" not in response
+
+
+def test_pipelined_requests_get_their_responses_in_order(send):
+    close = GET.replace(b"Host", b"Connection: close\r\nHost")
+    traits = GET.replace(b"/ HTTP", b"/traits HTTP")
+    assert statuses(send(traits + GET + traits + close + traits)) == [401, 200, 401, 200]
+
+
 def test_expectation_without_body_gets_a_response(send):
     head = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     assert statuses(send(head + b"Expect: 100-continue\r\n\r\n")) == [200]
 
 
-def test_http_1_0_connection_is_kept_on_request(connect):
-    connection = connect()
-    for kept in (b"Connection: keep-alive\r\n", b"Connection: keep-alive\r\n", b""):
-        connection.sendall(b"GET / HTTP/1.0\r\n%s\r\n" % kept)
-        response = b""
-        while not response.endswith(b"]}"):
-            response += connection.recv(2**16)
-        assert statuses(response) == [200]
-    assert connection.recv(1) == b""
+def test_http_1_0_connection_is_closed_after_the_response(send):
+    response = send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" * 2)
+    assert statuses(response) == [200]
+    assert b"Connection: close" in response
 
 
 def test_refused_requests_are_logged(api, send):
