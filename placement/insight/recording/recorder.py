@@ -23,6 +23,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from placement import exception
+from placement.db.resources.providers import provider_names
 from placement.db.store import Store
 from placement.insight.recording import sql
 from placement.insight.recording.model import RecordedRequest, equal_key, first_id
@@ -141,7 +142,7 @@ class Recorder:
     def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
         """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
         try:
-            return sql.provider_names(self._store, uuids)
+            return self._store.single_statement(provider_names, uuids)
         except Exception:  # a line without names is better than none
             return {}
 

@@ -1,18 +1,13 @@
-"""Refused claims: a stable code, the facts, a sentence for people, and a line for the log.
+"""Refused claims: a class for each reason, with its code, its facts and its sentence."""
 
-The sentence is written from the recorded documents, because it is written when they are read.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Final
 
 from placement import exception
 from placement.core.model import ConsumerClaim
-
-Document = Mapping[str, Any]
-Names = Mapping[str, str]
-"""Names of providers by UUID."""
+from placement.insight.documents import Response
+from placement.insight.names import Names
 
 REFUSALS = (
     exception.NotAllocatable,
@@ -24,25 +19,28 @@ REFUSALS = (
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A stable code, and the facts: numbers and names in the order of the log line."""
+    """A reason; its fields are the facts, in the order of the log line."""
 
-    code: str
-    facts: Mapping[str, Any]
+    code: ClassVar[str]
 
-    def document(self, names: Names) -> dict[str, Any]:
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts by name; a provider is a UUID."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def document(self, names: Names) -> dict[str, object]:
         """Return the explanation of a refused claim, with the name of the provider if known."""
         facts = dict(self.facts)
-        if "provider" in facts:
-            uuid = facts["provider"]
-            name = {"name": names[uuid]} if uuid in names else {}
+        if uuid := facts.get("provider"):
+            name = {"name": names[str(uuid)]} if uuid in names else {}
             facts["provider"] = {"uuid": uuid, **name}
         return {"version": 1, "code": self.code, **facts}
 
     def line(self) -> str:
         """Return the code and the facts in one line.
 
-        >>> Refusal("capacity", {"provider": "u", "needed": 4, "used": 6}).line()
-        'capacity: provider u, needed 4, used 6'
+        >>> ConsumerGeneration("c", expected=3, given=2).line()
+        'consumer_generation: consumer c, expected 3, given 2'
         """
         facts = ", ".join(f"{name} {_text(value)}" for name, value in self.facts.items())
         return f"{self.code}: {facts}" if facts else self.code
@@ -52,46 +50,83 @@ def _text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-_FACTS: Mapping[type[exception.PlacementException], tuple[str, Mapping[str, str]]] = {
-    exception.CapacityExceeded: (
-        "capacity",
-        {
-            "provider": "uuid",
-            "resource_class": "resource_class",
-            "needed": "amount",
-            **{name: name for name in ("used", "reserved", "capacity")},
-            "consumer": "consumer_uuid",
-        },
-    ),
-    exception.InventoryConstraintsViolated: (
-        "unit",
-        {
-            "provider": "uuid",
-            "resource_class": "resource_class",
-            "needed": "amount",
-            **{name: name for name in ("min_unit", "max_unit", "step_size")},
-            "consumer": "consumer_uuid",
-        },
-    ),
-    exception.NoSuchInventory: (
-        "no_inventory",
-        {"provider": "uuid", "resource_classes": "resource_classes", "consumer": "consumer_uuid"},
-    ),
-    exception.StaleConsumerGeneration: (
-        "consumer_generation",
-        {"consumer": "uuid", "expected": "actual", "given": "given"},
-    ),
+@dataclass(frozen=True, slots=True)
+class Capacity(Refusal):
+    """The amount exceeds the free capacity."""
+
+    code: ClassVar = "capacity"
+    provider: str
+    resource_class: str
+    needed: int
+    used: int
+    reserved: int
+    capacity: int
+    consumer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unit(Refusal):
+    """The amount violates ``min_unit``, ``max_unit`` or ``step_size``."""
+
+    code: ClassVar = "unit"
+    provider: str
+    resource_class: str
+    needed: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    consumer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoInventory(Refusal):
+    """The provider has no inventory of the classes."""
+
+    code: ClassVar = "no_inventory"
+    provider: str
+    resource_classes: Sequence[str]
+    consumer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGeneration(Refusal):
+    """The claim has another generation than the consumer; None of a consumer that is new."""
+
+    code: ClassVar = "consumer_generation"
+    consumer: str
+    expected: int | None
+    given: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentUpdate(Refusal):
+    """Each retry met a concurrent write."""
+
+    code: ClassVar = "concurrent_update"
+
+
+_KINDS: Final[Mapping[str, type[Refusal]]] = {
+    kind.code: kind for kind in (Capacity, Unit, NoInventory, ConsumerGeneration, ConcurrentUpdate)
 }
-"""The code of each error, and its attributes by the names of the facts."""
+CODES = tuple(_KINDS)
+"""The codes of refused claims."""
 
 
 def described(error: exception.PlacementException) -> Refusal:
     """Return the code and the facts of a refusal, which is one of ``REFUSALS``."""
-    for kind, (code, attributes) in _FACTS.items():
-        if isinstance(error, kind):
-            facts = {name: getattr(error, attribute) for name, attribute in attributes.items()}
-            return Refusal(code, facts)
-    return Refusal("concurrent_update", {})
+    match error:
+        case exception.CapacityExceeded():
+            numbers = (error.amount, error.used, error.reserved, error.capacity)
+            return Capacity(error.uuid, error.resource_class, *numbers, error.consumer_uuid)
+        case exception.InventoryConstraintsViolated():
+            units = (error.amount, error.min_unit, error.max_unit, error.step_size)
+            return Unit(error.uuid, error.resource_class, *units, error.consumer_uuid)
+        case exception.NoSuchInventory():
+            return NoInventory(error.uuid, error.resource_classes, error.consumer_uuid)
+        case exception.StaleConsumerGeneration():
+            return ConsumerGeneration(error.uuid, error.actual, error.given)
+        case _:
+            return ConcurrentUpdate()
 
 
 def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> dict[str, object]:
@@ -130,86 +165,68 @@ def _refused(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> ConsumerClaim
     return next((claim for claim in claims if claim.consumer_uuid == consumer), claims[0])
 
 
+def classes(refusal: Refusal) -> Sequence[str]:
+    """Return the resource classes that were refused."""
+    match refusal:
+        case Capacity() | Unit():
+            return (refusal.resource_class,)
+        case NoInventory():
+            return refusal.resource_classes
+    return ()
+
+
 # --- sentences -------------------------------------------------------------------------
 
 
-def sentence(explanation: Document, claim: Document) -> str | None:
-    """Return the reason of a refused claim for people; None if its facts were too long to record.
+def sentence(explanation: Response, claim: Response) -> str | None:
+    """Return the sentence of a recorded refusal; None if its facts were too long to record.
+
+    A claim that was too long to record has no fields; most facts have the consumer.
 
     >>> facts = {"resource_class": "VCPU", "needed": 4, "used": 62, "capacity": 64}
     >>> host = {"uuid": "u", "name": "cn17"}
     >>> sentence({"code": "capacity", "provider": host, **facts}, {"consumer_uuid": "c"})
     'cn17 has 2 of 64 VCPU free, 4 were claimed by consumer c'
     """
-    write = _SENTENCES.get(explanation.get("code", ""))
-    return write(explanation, claim) if write else None
-
-
-def _capacity_sentence(facts: Document, claim: Document) -> str:
-    free = max(facts["capacity"] - facts["used"], 0)
-    amount = f"{free} of {facts['capacity']} {facts['resource_class']} free"
-    return f"{_provider(facts)} has {amount}, {_claimed(facts, claim)}"
-
-
-def _unit_sentence(facts: Document, claim: Document) -> str:
-    needed, name = facts["needed"], facts["resource_class"]
-    if needed > facts["max_unit"]:
-        rule = f"at most {facts['max_unit']} {name} in one allocation (max_unit)"
-    elif needed < facts["min_unit"]:
-        rule = f"at least {facts['min_unit']} {name} in one allocation (min_unit)"
-    else:
-        rule = f"multiples of {facts['step_size']} {name} (step_size)"
-    return f"{_provider(facts)} allows {rule}, {_claimed(facts, claim)}"
-
-
-def _no_inventory_sentence(facts: Document, claim: Document) -> str:
-    classes = " or ".join(facts["resource_classes"])
-    return (
-        f"{_provider(facts)} has no inventory of {classes}, claimed by {_consumer(facts, claim)}"
-    )
-
-
-def _generation_sentence(facts: Document, claim: Document) -> str:
-    is_at = "does not exist"
-    if facts["expected"] is not None:
-        is_at = f"is at generation {facts['expected']}"
-    expected = "a new consumer" if facts["given"] is None else f"generation {facts['given']}"
-    return f"{_consumer(facts, claim)} {is_at}, the claim expected {expected}"
-
-
-def _conflict_sentence(facts: Document, claim: Document) -> str:
-    claimed_by = f" by {_consumer(facts, claim)}" if "consumer_uuid" in claim else ""
-    return f"the claim{claimed_by} conflicted with concurrent updates, in every retry"
-
-
-_SENTENCES: Mapping[str, Callable[[Document, Document], str]] = {
-    "capacity": _capacity_sentence,
-    "unit": _unit_sentence,
-    "no_inventory": _no_inventory_sentence,
-    "consumer_generation": _generation_sentence,
-    "concurrent_update": _conflict_sentence,
-}
-
-
-CODES = tuple(_SENTENCES)
-"""The codes of refused claims."""
-
-
-def _provider(facts: Document) -> str:
-    provider = facts["provider"]
-    return str(provider.get("name") or provider["uuid"])
-
-
-def _claimed(facts: Document, claim: Document) -> str:
-    needed = facts["needed"]
-    return f"{needed} {'was' if needed == 1 else 'were'} claimed by {_consumer(facts, claim)}"
-
-
-def _consumer(facts: Document, claim: Document) -> str:
-    """Return the consumer with the word that operators use for its type.
-
-    A claim that was too long to record has no fields; most facts have the consumer.
-    """
+    kind = _KINDS.get(explanation.get("code", ""))
+    if kind is None:
+        return None
+    facts = {field.name: explanation.get(field.name) for field in fields(kind)}
+    provider = facts.get("provider") or {"uuid": ""}
+    if "provider" in facts:
+        facts["provider"] = provider.get("name") or provider["uuid"]
+    uuid = claim.get("consumer_uuid") or facts.get("consumer")
     nouns = {"INSTANCE": "server", "MIGRATION": "migration"}
     noun = nouns.get(claim.get("consumer_type") or "", "consumer")
-    return f"{noun} {claim.get('consumer_uuid') or facts['consumer']}"
+    return _sentence(kind(**facts), f"{noun} {uuid}" if uuid else "")
+
+
+def _sentence(refusal: Refusal, consumer: str) -> str:
+    match refusal:
+        case Capacity(provider, name, needed, used):
+            free = f"{max(refusal.capacity - used, 0)} of {refusal.capacity} {name} free"
+            return f"{provider} has {free}, {_amount(needed)} claimed by {consumer}"
+        case Unit(provider, needed=needed):
+            return f"{provider} allows {_rule(refusal)}, {_amount(needed)} claimed by {consumer}"
+        case NoInventory(provider, names):
+            return f"{provider} has no inventory of {' or '.join(names)}, claimed by {consumer}"
+        case ConsumerGeneration(_, current, given):
+            is_at = "does not exist" if current is None else f"is at generation {current}"
+            expected = "a new consumer" if given is None else f"generation {given}"
+            return f"{consumer} {is_at}, the claim expected {expected}"
+        case _:
+            by = f" by {consumer}" if consumer else ""
+            return f"the claim{by} conflicted with concurrent updates, in every retry"
+
+
+def _amount(needed: int) -> str:
+    return f"{needed} {'was' if needed == 1 else 'were'}"
+
+
+def _rule(refusal: Unit) -> str:
+    name = refusal.resource_class
+    if refusal.needed > refusal.max_unit:
+        return f"at most {refusal.max_unit} {name} in one allocation (max_unit)"
+    if refusal.needed < refusal.min_unit:
+        return f"at least {refusal.min_unit} {name} in one allocation (min_unit)"
+    return f"multiples of {refusal.step_size} {name} (step_size)"

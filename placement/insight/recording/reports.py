@@ -220,7 +220,7 @@ class OperatorReports:
         except refusals.REFUSALS as error:
             refusal = refusals.described(error)
             # a refusal about several classes has the label ""
-            resource_class = refusal.facts.get("resource_class", "")
+            resource_class = str(refusal.facts.get("resource_class", ""))
             request.services.observer.count(events.REFUSED_CLAIMS, refusal.code, resource_class)
             request.after_response(partial(self._refused_claim, request, _now(), refusal, claims))
             raise
@@ -243,10 +243,11 @@ class OperatorReports:
         claim = refusals.claim(refusal, claims, names)
         sentence = printable(refusals.sentence(explanation, claim) or "")
         LOG.warning("Claim refused, %s: %s (%s)", _id(request), sentence, refusal.line())
-        subject = summary.subject_of_refusal(refusal.facts)
+        provider = refusal.facts.get("provider")
+        subject = summary.subject(refusals.classes(refusal))
         facts = _Facts(
             *(REFUSED_CLAIM, refusal.code, json.dumps(explanation)),
-            equal=(refusal.facts.get("provider"), subject),
+            equal=(str(provider) if provider else None, subject),
             claim=_bounded(json.dumps(claim)),
             subject=subject,
             owner=refusals.owner(refusal, claims),

@@ -5,7 +5,7 @@ which has their number: a writer waits for another writer that counts equal requ
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,9 +13,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db.resources.names import rows_named
 from placement.db.store import Store
-from placement.db.tables import insight_requests, resource_providers
+from placement.db.tables import insight_requests
 from placement.db.transaction import Transaction
 from placement.insight.recording.model import (
     IDS_OF_AN_HOUR,
@@ -33,7 +32,6 @@ _columns = insight_requests.c
 _NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
 _REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
 _IDS = sa.select(_columns.id)
-_PROVIDERS = sa.select(resource_providers.c.uuid, resource_providers.c.name)
 # The number is not a parameter: for PostgreSQL, a column with one parameter and GROUP BY with
 # another one would be different expressions.
 _HOUR = (_columns.id - _columns.id % sa.literal_column(str(IDS_OF_AN_HOUR))).label("first_id")
@@ -177,13 +175,6 @@ def conflicts(tx: Transaction, from_id: int, limit: int) -> list[RecordedRequest
     """Return recorded conflicts of names from this id on, the newest first."""
     conflict = sa.and_(_columns.kind == NAME_CONFLICT, _columns.id >= from_id)
     return _records(tx, _NEWEST_FIRST.where(conflict).limit(limit))
-
-
-def provider_names(store: Store, uuids: Iterable[str]) -> dict[str, str]:
-    """Return the names of the providers that exist and have one, by UUID.  One statement."""
-    with store.read() as tx:
-        rows = rows_named(tx.connection, _PROVIDERS, resource_providers.c.uuid, uuids)
-        return {row.uuid: row.name for row in rows if row.name is not None}
 
 
 def _records(tx: Transaction, statement: sa.Select[Any]) -> list[RecordedRequest]:

@@ -37,15 +37,6 @@ _SUBJECTS: Final[Mapping[str, Subject]] = {
 """The list that counts the names of a reason."""
 
 
-def subject_of_refusal(facts: Mapping[str, Any]) -> str | None:
-    """Return the subject of a refused claim.
-
-    >>> subject_of_refusal({"provider": "u", "resource_classes": ["DISK_GB", "VGPU"]})
-    'DISK_GB,VGPU'
-    """
-    return subject(facts.get("resource_classes") or filter(None, [facts.get("resource_class")]))
-
-
 def subject(names: Iterable[str]) -> str | None:
     """Return the subject with these names, as many as the column can store."""
     text = ",".join(dict.fromkeys(names))

@@ -63,6 +63,7 @@ def test_a_class_that_is_not_there_is_refused_with_its_name(others):
     assert refusal.code == "no_inventory"
     assert refusal.facts["resource_classes"] == ("DISK_GB",)
     assert refusal.facts["consumer"] == "new"
+    assert refusals.classes(refusal) == ("DISK_GB",)
 
 
 def test_a_generation_is_refused_with_both():
@@ -73,6 +74,7 @@ def test_a_generation_is_refused_with_both():
 
 
 def test_a_lost_race_has_a_code_alone():
+    assert refusals.classes(refusals.described(exception.Conflict())) == ()
     assert refusals.described(exception.Conflict()).line() == "concurrent_update"
 
 

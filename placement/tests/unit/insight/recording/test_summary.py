@@ -10,7 +10,6 @@ from placement.insight.recording.summary import (
     RecordsOfHour,
     beginning,
     subject,
-    subject_of_refusal,
     summary,
 )
 from placement.tests.support.worlds import aggregate_uuid
@@ -105,11 +104,6 @@ def test_a_summary_begins_with_a_whole_hour(since, first):
 def test_the_subject_is_what_the_last_requirement_is_about(query, names):
     last = explained("h VCPU=8", query).last
     assert subject(last.names if last else ()) == names
-
-
-def test_the_subject_of_a_refusal():
-    assert subject_of_refusal({"provider": "u", "resource_class": "VCPU"}) == "VCPU"
-    assert subject_of_refusal({"consumer": "c", "expected": 1}) is None
 
 
 def test_a_long_subject_has_whole_names():
