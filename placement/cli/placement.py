@@ -68,7 +68,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
         return COLUMNS, map(cells, rows)
 
 
-def _stored_amounts(app: Any, source: str, target: str) -> StoredAmounts:
+def _stored_amounts(app: object, source: str, target: str) -> StoredAmounts:
     adopted = list(map(ListedConsumer.from_json, consumers(app, {"provider": source})))
     found = get(app, "/providers", {"uuid": target, "fields": "inventories"})["providers"]
     stored: Mapping[str, Response] = found[0]["inventories"] if found else {}
@@ -175,7 +175,7 @@ class ServeDashboard(WrittenOutput, command.Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
         self._check_service()
-        manager: Any = self.app.client_manager  # plugins add their clients as attributes
+        manager = self.app.client_manager  # plugins add their clients as attributes
         dashboard = LocalDashboard(self._get, manager.region_name)
         try:
             server = make_server(HOST, parsed_args.port, dashboard, _Server, _RequestHandler)

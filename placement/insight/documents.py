@@ -19,6 +19,6 @@ def document(**fields: object) -> bytes:
     return json.dumps({"version": VERSION, **fields}).encode("ascii")
 
 
-def time_of(text: str | None) -> datetime | None:
+def read_time(text: str | None) -> datetime | None:
     """Return a time in a document, naive in UTC; None for None."""
     return datetime.fromisoformat(text).replace(tzinfo=None) if text else None

@@ -114,18 +114,16 @@ def names_in(value: object, names: Names) -> dict[str, str]:
     >>> names_in({"parent": None, "aggregates": ["u1"]}, {"u1": "az1", "u2": "az2"})
     {'u1': 'az1'}
     """
-    return {uuid: names[uuid] for uuid in _texts(value) if uuid in names}
-
-
-def _texts(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            yield from _texts(list(chain.from_iterable(value.items())))
-        case Sequence():
-            for member in value:
-                yield from _texts(member)
+    texts, members = [], [value]
+    while members:
+        match members.pop():
+            case str(text):
+                texts.append(text)
+            case Mapping() as mapping:
+                members += reversed([*chain.from_iterable(mapping.items())])
+            case Sequence() as sequence:
+                members += reversed(sequence)
+    return {text: names[text] for text in texts if text in names}
 
 
 def legend(text: str, names: Names) -> Iterator[str]:

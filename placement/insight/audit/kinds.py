@@ -13,7 +13,7 @@ from placement.core.text import timestamp
 from placement.insight.audit import hosts, names, servers, trees, usage
 from placement.insight.audit.finding import NOTICE, Finding, Named, OfLaterRelease
 from placement.insight.audit.model import AuditedState, Skipped
-from placement.insight.documents import Response, time_of
+from placement.insight.documents import Response, read_time
 
 KINDS: Final[Mapping[str, type[Finding]]] = {
     kind.code: kind
@@ -92,7 +92,7 @@ class Audit:
     def from_json(cls, document: Response) -> Self:
         """Return the audit in a document, which a service of a later release may have sent."""
         return cls(
-            time_of(document["at"]),
+            read_time(document["at"]),
             [_finding(finding) for finding in document["findings"]],
             document["truncated"],
             [Skipped(row["code"], row["count"], row["reason"]) for row in document["skipped"]],

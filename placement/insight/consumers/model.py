@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from placement.core.text import timestamp
-from placement.insight.documents import Response, time_of
+from placement.insight.documents import Response, read_time
 
 UNKNOWN_TYPE: Final = "unknown"
 """The type of a consumer without one, as in GET /usages."""
@@ -62,7 +62,7 @@ class ListedConsumer(NamedTuple):
     @classmethod
     def from_json(cls, document: Response) -> "ListedConsumer":
         """Return the consumer in the document."""
-        times = {name: time_of(document[name]) for name in _TIMES}
+        times = {name: read_time(document[name]) for name in _TIMES}
         return cls(**{**{name: document[name] for name in cls._fields}, **times})
 
 

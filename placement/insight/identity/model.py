@@ -13,7 +13,7 @@ from placement.core.model import Inventory, ProviderSummary
 from placement.core.text import timestamp
 from placement.exception import BadRequest
 from placement.insight.consumers.model import ListedConsumer
-from placement.insight.documents import Response, time_of
+from placement.insight.documents import Response, read_time
 from placement.insight.names import short_name
 
 NAME: Final = "name"
@@ -62,7 +62,7 @@ def _provider(provider: ProviderSummary) -> dict[str, object]:
 
 def _read(document: Response) -> ProviderSummary:
     values = ProviderSummary(*(document[key] for key in _KEYS))
-    return values._replace(changed_at=time_of(document["updated_at"]))
+    return values._replace(changed_at=read_time(document["updated_at"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ class Identity:
         return cls(
             document["name"],
             document["database"],
-            time_of(document["at"]),
+            read_time(document["at"]),
             [
                 Match(each["match"], _read(each), tuple(map(_read, each["descendants"])))
                 for each in document["providers"]
             ],
             [
                 NameConflict(*(each[name] for name in NameConflict._fields))._replace(
-                    at=time_of(each["at"])
+                    at=read_time(each["at"])
                 )
                 for each in document["conflicts"]
             ],

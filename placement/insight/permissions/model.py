@@ -8,7 +8,7 @@ refused.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, TypedDict
 
 from placement import exception, policies
 from placement.policy import PolicyDecisions
@@ -28,7 +28,7 @@ RESOURCE_CLASSES: Final = "/resource_classes"
 RESOURCE_CLASS: Final = "/resource_classes/{name}"
 
 
-class Call(NamedTuple):
+class Call(TypedDict):
     """A call of a service: its method, the path template of the API, and its purpose."""
 
     service: str
@@ -108,9 +108,9 @@ _BLAZAR = (
 SERVICES: Final = ("nova", "neutron", "cyborg", "blazar")
 
 CALLS: Final = tuple(
-    Call(service, *call)
+    Call(service=service, method=method, path=path, purpose=purpose)
     for service, calls in zip(SERVICES, (_NOVA, _NEUTRON, _CYBORG, _BLAZAR), strict=True)
-    for call in calls
+    for method, path, purpose in calls
 )
 
 
@@ -119,13 +119,9 @@ _REQUESTED_PROJECT = "(another project)"
 _USAGES = "/usages"
 
 
-class CheckedCall(TypedDict):
+class CheckedCall(Call):
     """A call, with the rule that decides on it and what the rule needs."""
 
-    service: str
-    method: str
-    path: str
-    purpose: str
     rule: str
     allowed: bool
     needs: str
@@ -158,7 +154,7 @@ def permissions(
     calls = [
         _checked(rules, call, roles, project_id)
         for call in CALLS
-        if service in (None, call.service)
+        if service in (None, call["service"])
     ]
     return {
         "roles": list(roles),
@@ -172,11 +168,11 @@ def permissions(
 def _checked(
     rules: PolicyDecisions, call: Call, roles: Sequence[str], project_id: str | None
 ) -> CheckedCall:
-    rule = _RULES[call.method, call.path]
+    rule = _RULES[call["method"], call["path"]]
     project = project_id or _OWN_PROJECT
     caller = {"roles": list(roles), "project_id": project, "user_id": None}
     target = {
-        "project_id": _REQUESTED_PROJECT if call.path == _USAGES else project,
+        "project_id": _REQUESTED_PROJECT if call["path"] == _USAGES else project,
         "user_id": None,
     }
     is_allowed = True
@@ -185,10 +181,7 @@ def _checked(
     except exception.PolicyNotAuthorized:
         is_allowed = False
     return {
-        "service": call.service,
-        "method": call.method,
-        "path": call.path,
-        "purpose": call.purpose,
+        **call,
         "rule": rule,
         "allowed": is_allowed,
         "needs": rules.requirement(rule),
