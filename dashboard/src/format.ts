@@ -87,7 +87,6 @@ const REASONS: Record<string, string> = {
   isolate: "isolation",
   same_subtree: "same subtree",
   one_provider_per_tree: "one provider per tree",
-  generation: "concurrent update",
 };
 
 export function reason(code: string): string {

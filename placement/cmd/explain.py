@@ -106,7 +106,7 @@ def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
 def _print_record(recorded: Document) -> None:
     explanation = recorded["explanation"]
     ids = [recorded[name] for name in ("global_request_id", "request_id") if recorded[name]]
-    origin = f"asked {recorded['at']}, {', '.join(ids)}{equal_requests(recorded)}"
+    origin = f"requested at {recorded['at']}, {', '.join(ids)}{equal_requests(recorded)}"
     if recorded["is_superseded"]:
         print(f"{SUPERSEDED}:")
     if "funnel" in explanation:

@@ -1,4 +1,4 @@
-"""Reads the contents of a snapshot: all providers, or the changed ones.
+"""Reads all providers, the contents of a snapshot.
 
 All providers are read by five statements, which see one state of the database in one transaction.
 Inventories that differ only in their provider are one row with a list of provider ids. The

@@ -67,8 +67,8 @@ class GroupNeed:
     def failures(self, waived: Container[str] = ()) -> Scores:
         """Return the number of requirements that every provider fails.
 
-        A class that the provider does not have counts twice: no other host, and no smaller amount,
-        changes that. Providers outside a tree that the request names count last. The number is
+        A class that the provider does not have counts twice: because no smaller amount
+        would fit either. Providers outside a tree that the request names count last. The number is
         ``NO_PROVIDER`` for providers that are not considered. Amounts of ``waived`` classes do not
         count.
         """

@@ -122,10 +122,10 @@ def test_recorded_requests_are_found_by_the_global_id(http, explain):
     http.put_json(f"/allocations/{CONSUMER}", claim, headers=HEADERS, status=409)
     code, printed = explain("--request-id", GLOBAL_ID)
     assert code == 0
-    assert "No host for resources=VCPU:9 (asked " in printed.out
+    assert "No host for resources=VCPU:9 (requested at " in printed.out
     assert GLOBAL_ID in printed.out
     sentence = f"host1 has 8 of 8 VCPU free, 9 were claimed by server {CONSUMER}"
-    assert f"Claim refused: {sentence} (asked " in printed.out
+    assert f"Claim refused: {sentence} (requested at " in printed.out
     assert f"  provider: host1 ({HOST})\n" in printed.out
     assert "needed: 9" in printed.out
     code, printed = explain("--request-id", GLOBAL_ID, "--json")
@@ -136,7 +136,7 @@ def test_an_explanation_that_was_too_long_to_record_has_its_reason(store, explai
     store.write(sql.add, [replace(record(), explanation='{"truncated": true, "length": 9}')])
     code, printed = explain("--request-id", "req-0")
     assert code == 0
-    assert printed.out.startswith("No host for resources=VCPU:1 (asked ")
+    assert printed.out.startswith("No host for resources=VCPU:1 (requested at ")
     assert printed.out.endswith(": capacity\n")
 
 
@@ -146,7 +146,7 @@ def test_an_invalid_request_is_found_with_similar_names(http, explain):
     http.get(f"/allocation_candidates?{query}", headers=HEADERS, status=400)
     code, printed = explain("--request-id", GLOBAL_ID)
     assert code == 0
-    assert printed.out.startswith(f"Invalid request {query} (asked ")
+    assert printed.out.startswith(f"Invalid request {query} (requested at ")
     assert "): HW_CPU_X86_AVX3 does not exist; similar: HW_CPU_X86_AVX" in printed.out
 
 
