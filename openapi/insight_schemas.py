@@ -257,12 +257,13 @@ CLIENTS = always(
 
 # --- plans --------------------------------------------------------------------------------
 
+_VERDICT: Schema = {"type": "string", "enum": ["fits", "does_not_fit", "undetermined"]}
 _IDENTITY = list_of(_opened(uuid=UUID, name=TEXT))
 _CONSUMER = {"consumer": TEXT, "type": TEXT_OR_NONE, "project_id": TEXT_OR_NONE}
 DRAIN = always(
     _answer(
         complete={"type": "boolean"},
-        verdict={"type": "string", "enum": ["fits", "does_not_fit", "undetermined"]},
+        verdict=_VERDICT,
         reasons=list_of(TEXT),
         providers=_IDENTITY,
         consumers=COUNT,
@@ -277,6 +278,22 @@ DRAIN = always(
         ),
         stuck=list_of(_opened(**_CONSUMER, needs=_AMOUNTS, proved={"type": "boolean"}, text=TEXT)),
         skipped=list_of(_opened(consumer=TEXT, reason=TEXT)),
+        assumes=list_of(TEXT),
+    )
+)
+_OUTCOMES = list_of(
+    _opened(domain=TEXT, name=TEXT, hosts=COUNT, consumers=COUNT, stuck=COUNT, lacks=_AMOUNTS)
+)
+SURVIVAL = always(
+    _answer(
+        complete={"type": "boolean"},
+        verdict=_VERDICT,
+        domains=COUNT,
+        survive=COUNT,
+        undetermined=COUNT,
+        **{"not": _OUTCOMES},
+        unknown=_OUTCOMES,
+        skipped=COUNT,
         assumes=list_of(TEXT),
     )
 )

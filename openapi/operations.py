@@ -14,7 +14,7 @@ from placement.insight.identity.http import IDENTITY_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY
 from placement.insight.queries import NOTHING_QUERY
 from placement.insight.recording.http import REQUESTS_QUERY, SUMMARY_QUERY
-from placement.insight.whatif.http import DRAIN_QUERY
+from placement.insight.whatif.http import DRAIN_QUERY, SURVIVAL_QUERY
 from placement.microversion import UNVERSIONED
 from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
@@ -174,4 +174,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=PERMISSIONS_QUERY,
     ),
     ("GET", f"{UNVERSIONED}/drain"): Operation(_from_snapshot(schemas.DRAIN), query=DRAIN_QUERY),
+    ("GET", f"{UNVERSIONED}/survival"): Operation(
+        _from_snapshot(schemas.SURVIVAL), query=SURVIVAL_QUERY
+    ),
 }

@@ -1,4 +1,4 @@
-"""``openstack placement drain``: where the servers of hosts would fit."""
+"""``openstack placement drain`` and ``survive``: where servers would fit if hosts were gone."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -7,35 +7,46 @@ from typing import Any
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from placement.cli.cells import Shown
+from placement.cli.cells import Shown, aligned
 from placement.cli.client import get
 from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
 from placement.core.text import printable
 from placement.insight.names import Names
-from placement.insight.whatif.command import EXIT_STATUS, add_drain_arguments, drain_lines
+from placement.insight.whatif.command import (
+    EXIT_STATUS,
+    add_drain_arguments,
+    add_survival_arguments,
+    drain_lines,
+    survival_lines,
+)
 
 _COLUMNS = ("consumer", "from", "to")
+_OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "lacks")
 _WITH_NAMES = ("name", "type", "project_id", "allocations")
 
 
-class PlanDrain(WrittenOutput, command.Lister):
+class _Verdict(WrittenOutput, command.Lister):
+    """A command whose exit status is the verdict of its document."""
+
+    verdict = "fits"
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Write the output; return the status of its verdict."""
+        status: int = super().run(parsed_args)
+        return status or EXIT_STATUS[self.verdict]
+
+
+class PlanDrain(_Verdict):
     """Plan where the servers of hosts would fit if the hosts were gone.
 
     Nothing is moved. The exit status is 0 if all fit elsewhere, 1 if not, and 3 if this was not
     determined.
     """
 
-    _verdict = "fits"
-
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
         add_drain_arguments(parser)
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Write the plan; return the status of its verdict."""
-        status: int = super().run(parsed_args)
-        return status or EXIT_STATUS[self._verdict]
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each move."""
@@ -49,13 +60,42 @@ class PlanDrain(WrittenOutput, command.Lister):
             raise CommandError("Name a host, or give --aggregate or --rack.")
         pairs += [("keep", what) for what in parsed_args.keep or ()]
         document = get(self.app, "/drain", pairs)
-        self._verdict = document["verdict"]
+        self.verdict = document["verdict"]
         moves = document["moves"]
         servers = names.servers([each["consumer"] for each in (*document["stuck"], *moves)])
         for line in drain_lines(document, servers):
             self.app.stderr.write(f"{line}\n")
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
+
+
+class ShowSurvival(_Verdict):
+    """List the hosts, aggregates or racks whose servers do not all fit elsewhere if they fail.
+
+    The exit status is 0 if all survive, 1 if not, and 3 if this was not determined for all.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        add_survival_arguments(parser)
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Return the columns, and a row for each domain that does not survive."""
+        pairs = [("by", parsed_args.by), ("failures", parsed_args.failures)]
+        pairs += [("keep", what) for what in parsed_args.keep or ()]
+        document = get(self.app, "/survival", pairs)
+        self.verdict = document["verdict"]
+        for line in survival_lines(document):
+            self.app.stderr.write(f"{line}\n")
+        known = CommandNames(self.app).aggregates if parsed_args.by == "aggregate" else {}
+        return _OF_DOMAIN, [
+            [
+                Shown(each["name"], lambda name: printable(known.get(name, name))),
+                *(each[column] for column in _OF_DOMAIN[1:-1]),
+                aligned(each["lacks"]),
+            ]
+            for each in (*document["not"], *document["unknown"])
+        ]
 
 
 def _cell(move: Mapping[str, Any], column: str, servers: Names) -> Any:

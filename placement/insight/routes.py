@@ -29,7 +29,7 @@ from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
 from placement.insight.permissions.http import show_permissions
 from placement.insight.recording.http import list_requests, show_request, summarize_requests
-from placement.insight.whatif.http import plan_drain
+from placement.insight.whatif.http import plan_drain, show_survival
 from placement.microversion import UNVERSIONED, Version
 from placement.policies import rules as policies
 
@@ -88,4 +88,5 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{UNVERSIONED}/clients": {"GET": list_clients},
     f"{UNVERSIONED}/permissions": {"GET": show_permissions},
     f"{UNVERSIONED}/drain": {"GET": plan_drain},
+    f"{UNVERSIONED}/survival": {"GET": show_survival},
 }

@@ -216,5 +216,8 @@ PERMISSIONS = _INSIGHT.rule(
     "GET /permissions",
 )
 PLAN = _INSIGHT.rule(
-    "plan", "Plan where consumers would fit if providers were gone.", "GET /drain"
+    "plan",
+    "Plan where consumers would fit if providers were gone.",
+    "GET /drain",
+    "GET /survival",
 )

@@ -30,10 +30,8 @@ def relaxed(scene: Scene) -> Snapshot:
     """Return the snapshot after all consumers of a scene released their allocations."""
     released = Counter[tuple[str, int]]()
     for demand in scene.demands:
-        for holder in demand.holders:
-            for row, amounts in holder.allocations.items():
-                if not scene.drained[row]:
-                    released.update({(name, row): -amount for name, amount in amounts.items()})
+        for key, amount in demand.needs.remaining:
+            released[key] -= amount * len(demand.holders)
     return claimed(scene.remaining, released)
 
 

@@ -1,4 +1,4 @@
-"""Arguments and texts of ``openstack placement drain``."""
+"""Arguments and texts of ``openstack placement drain`` and ``survive``."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,6 +74,35 @@ def drain_lines(document: Document, names: Names) -> Iterator[str]:
     reasons = [each["reason"] for each in document["skipped"]]
     for reason in dict.fromkeys(reasons):
         yield f"  {reasons.count(reason)} not planned: they {_SKIPPED.get(reason, reason)}"
+    yield f"  {document['assumes'][0]}"
+
+
+def add_survival_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``survive``."""
+    parser.add_argument(
+        "--by",
+        default="root",
+        metavar="<what>",
+        help="What fails: root (each host, the default), aggregate, or root_trait:<prefix>, such "
+        "as root_trait:CUSTOM_RACK_.",
+    )
+    parser.add_argument(
+        "--failures",
+        default="1",
+        metavar="<number>",
+        help="How many hosts fail at once: 1 (the default) or 2.",
+    )
+    add_keep(parser)
+
+
+def survival_lines(document: Document) -> Iterator[str]:
+    """Yield the result, and what it relies on."""
+    domains, unknown = document["domains"], document["undetermined"]
+    yield f"{document['survive']} of {domains} {nouns(domains, 'domain')} survive" + (
+        f"; {unknown} not determined" if unknown else ""
+    )
+    if document["skipped"]:
+        yield f"  {document['skipped']} servers with allocations on several hosts do not count"
     yield f"  {document['assumes'][0]}"
 
 

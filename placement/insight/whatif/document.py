@@ -1,11 +1,13 @@
 """Plans as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.whatif.drain import Drain, Stuck
-from placement.insight.whatif.model import Allocations, Holder, Move, Scene
+from placement.insight.whatif.model import Allocations, Holder, Move, Scene, Verdict
+from placement.insight.whatif.survival import Outcome
 
 ASSUMES: Final = (
     "Only Nova knows server groups, images, pinning, ports and host states: the plan does not.",
@@ -35,6 +37,37 @@ def drain_fields(
             {"consumer": each.holder.uuid, "reason": each.reason} for each in scene.skipped
         ],
         "assumes": ASSUMES,
+    }
+
+
+def survival_fields(domains: int, outcomes: Iterable[Outcome], skipped: int) -> Mapping[str, Any]:
+    """Return the fields of GET /insight/survival; outcomes may be missing after the deadline."""
+    results = list(outcomes)
+    count = Counter(each.verdict for each in results)
+    undetermined = domains - count["fits"] - count["does_not_fit"]
+    verdict: Verdict = "fits" if count["fits"] == domains else "undetermined"
+    return {
+        "complete": len(results) == domains,
+        "verdict": "does_not_fit" if count["does_not_fit"] else verdict,
+        "domains": domains,
+        "survive": count["fits"],
+        "undetermined": undetermined,
+        "not": [_outcome(each) for each in results if each.verdict == "does_not_fit"],
+        "unknown": [_outcome(each) for each in results if each.verdict == "undetermined"],
+        "skipped": skipped,
+        "assumes": ASSUMES,
+    }
+
+
+def _outcome(outcome: Outcome) -> Mapping[str, Any]:
+    domain = outcome.domain
+    return {
+        "domain": domain.uuid,
+        "name": domain.name,
+        "hosts": len(domain.roots),
+        "consumers": outcome.consumers,
+        "stuck": outcome.stuck,
+        "lacks": outcome.lacks,
     }
 
 

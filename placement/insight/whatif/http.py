@@ -1,7 +1,7 @@
-"""``GET /insight/drain``: where the consumers of some providers would fit."""
+"""``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,9 +17,10 @@ from placement.http.request import Request, accepts_json
 from placement.insight import http, queries
 from placement.insight.documents import document
 from placement.insight.whatif import sql
-from placement.insight.whatif.document import drain_fields
+from placement.insight.whatif.document import drain_fields, survival_fields
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Keep, Scene
+from placement.insight.whatif.survival import Survival
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import TEXT, UUID, always, closed
@@ -41,14 +42,27 @@ DRAIN_QUERY = always(
         }
     )
 )
-_VALIDATORS = validation.query_validators(DRAIN_QUERY)
+SURVIVAL_QUERY = always(
+    closed(
+        {
+            "by": queries.described(
+                "root, aggregate or root_trait:PREFIX, such as root_trait:CUSTOM_RACK_",
+                "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
+            ),
+            "failures": queries.described("1 or 2", "^[12]$"),
+            "keep": _KEEP,
+        }
+    )
+)
+_DRAIN = validation.query_validators(DRAIN_QUERY)
+_SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
 
 
 @accepts_json
 def plan_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
-    values = _checked(request)
+    values = _checked(request, _DRAIN)
     limit = values.get("limit_moves")
     services = request.services
 
@@ -63,22 +77,72 @@ def plan_drain(request: Request) -> webob.Response:
                 f"{sql.MOST_CONSUMERS}. Name fewer providers."
             )
         scene = Scene.of(snapshot, drained, holders, keep_of(values))
-        result = drain(scene, Deadline(services.search.budget_seconds, time.monotonic))
+        result = drain(scene, _deadline(request))
         most = int(limit[-1]) if limit else None
         return document(**drain_fields(snapshot, tops, scene, result, most))
 
+    return _one_at_a_time(request, write)
+
+
+@accepts_json
+def show_survival(request: Request) -> webob.Response:
+    """Return which hosts, aggregates or racks can fail: what is on them fits elsewhere."""
+    request.can(policies.PLAN)
+    values = _checked(request, _SURVIVAL)
+    by, _, prefix = values.get("by", ("root",))[-1].partition(":")
+    failures = int(values.get("failures", ("1",))[-1])
+    if failures > 1 and by != "root":
+        raise BadRequest(
+            f"{validation.PREFIX}failures is {failures} and by is {by}. Two failures are computed "
+            "for by=root only."
+        )
+
+    def write(view: View) -> bytes:
+        groups = sql.groups(request.services.store, view)
+        deadline = _deadline(request)
+        survival = Survival(view.snapshot, groups, keep_of(values), deadline)
+        domains = list(survival.domains(by, prefix))
+        if not domains:
+            raise BadRequest(
+                f"{validation.PREFIX}no host matches by={values.get('by', ('root',))[-1]}."
+            )
+        if failures > 1:
+            count = len(domains) * (len(domains) - 1) // 2
+            results = survival.until_deadline(survival.pairs(domains))
+        else:
+            count, results = len(domains), survival.until_deadline(domains)
+        return document(**survival_fields(count, results, survival.skipped))
+
+    return _one_at_a_time(request, write)
+
+
+def _one_at_a_time(request: Request, write: Callable[[View], bytes]) -> webob.Response:
+    """Return a plan for the current snapshot, or 304. A process computes one plan at a time."""
+
     def shared(view: View) -> bytes:
-        key = ("drain", request.query_string, http.etag(view.clocks))
-        body: bytes = services.shared.result(key, lambda: write(view))
+        key = (request.path, request.query_string, http.etag(view.clocks))
+        body: bytes = request.services.shared.result(key, lambda: write(view))
         return body
 
     return http.from_snapshot(request, shared)
 
 
-def _checked(request: Request) -> Mapping[str, Sequence[str]]:
+def _deadline(request: Request) -> Deadline:
+    """Return the time limit; at each check of it, other threads of the process may run."""
+
+    def now() -> float:
+        time.sleep(0)
+        return time.monotonic()
+
+    return Deadline(request.services.search.budget_seconds, now)
+
+
+def _checked(
+    request: Request, validators: validation.ValidatorWindows
+) -> Mapping[str, Sequence[str]]:
     """Return the values of the parameters, each checked.  Raises: BadRequest."""
     for pair in request.query_pairs or [("", "")]:
-        validation.check(_VALIDATORS, [pair] if pair[0] else [], request.version, in_words=True)
+        validation.check(validators, [pair] if pair[0] else [], request.version, in_words=True)
     return validation.grouped(request.query_pairs)
 
 

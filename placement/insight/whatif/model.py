@@ -10,15 +10,15 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from typing import Final, Literal, Self
 
 import numpy as np
 
 from placement.core.capacity import is_valid_amount
-from placement.core.model import SHARING_TRAIT, ProviderState
+from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import (
     ForbiddenRootTrait,
@@ -111,6 +111,13 @@ class Needs:
             total.update(dict(resources))
         return total
 
+    @property
+    def remaining(self) -> Iterator[tuple[tuple[str, int], int]]:
+        """The amounts on providers that remain, by class and row."""
+        yield from self.resident
+        for row, resources in self.shared:
+            yield from (((name, row), amount) for name, amount in resources)
+
     def is_as_strict_as(self, other: "Needs") -> bool:
         """Return whether each target of these needs is a target of the other needs."""
         return self.of_root >= other.of_root
@@ -157,18 +164,32 @@ class Scene:
     @classmethod
     def of(cls, snapshot: Snapshot, drained: Mask, holders: Iterable[Holder], keep: Keep) -> Self:
         """Return the scene of drained rows and the consumers that have allocations on them."""
+        reader = NeedsReader(snapshot, drained, keep)
         by_needs: dict[Needs, list[Holder]] = {}
         skipped = []
         for holder in sorted(holders, key=lambda holder: holder.uuid):
-            needs = _needs_of(snapshot, drained, holder, keep)
+            needs = _needs_or_reason(reader, holder)
             if isinstance(needs, Needs):
                 by_needs.setdefault(needs, []).append(holder)
             else:
                 skipped.append(Skipped(holder, needs))
-        average = _average_root(snapshot)
         demands = [Demand(needs, tuple(members)) for needs, members in by_needs.items()]
-        demands.sort(key=lambda each: (-_share(each.needs, average), each.holders[0].uuid))
-        return cls(without(snapshot, drained), drained, demands, skipped)
+        return cls.in_order(snapshot, drained, demands, skipped)
+
+    @classmethod
+    def in_order(
+        cls,
+        snapshot: Snapshot,
+        drained: Mask,
+        demands: Iterable[Demand],
+        skipped: Sequence[Skipped] = (),
+    ) -> Self:
+        """Return the scene of these demands, in any order."""
+        average = _average_root(snapshot)
+        ordered = sorted(
+            demands, key=lambda each: (-_share(each.needs, average), each.holders[0].uuid)
+        )
+        return cls(without(snapshot, drained), drained, ordered, skipped)
 
     @cached_property
     def consumers(self) -> int:
@@ -210,48 +231,55 @@ class Scene:
         return reached
 
 
-def _needs_of(snapshot: Snapshot, drained: Mask, holder: Holder, keep: Keep) -> Needs | SkipReason:
+class NeedsReader:
+    """Reads the needs of consumers from their allocations, if some providers are drained."""
+
+    def __init__(self, snapshot: Snapshot, drained: Mask, keep: Keep) -> None:
+        self._root = snapshot.forest.root
+        self._sharing = snapshot.sharing.mask(snapshot.size)
+        self._drained = drained
+        self._of_root = cache(lambda root: keep.of(snapshot.entries.state(root)))
+
+    def root_of(self, allocations: Allocations) -> int | None:
+        """Return the root of the tree with the allocations, None if there are several trees.
+
+        Sharing providers do not count, unless there are no others.
+        """
+        local = [row for row in allocations if not self._sharing.item(row)] or allocations
+        roots = {self._root.item(row) for row in local}
+        return roots.pop() if len(roots) == 1 else None
+
+    def needs(self, allocations: Allocations, root: int) -> Needs:
+        """Return the needs of a consumer in the tree of a root."""
+        unsuffixed, others, shared = Counter[str](), [], []
+        resident: dict[tuple[str, int], int] = {}
+        for row, allocated in allocations.items():
+            amounts = {name: amount for name, amount in allocated.items() if amount > 0}
+            is_drained, is_local = self._drained.item(row), self._root.item(row) == root
+            if row == root or (is_drained and not is_local):
+                unsuffixed.update(amounts)
+            elif is_local:
+                others.append(tuple(sorted(amounts.items())))
+            else:
+                shared.append((row, tuple(sorted(amounts.items()))))
+            if is_local and not is_drained:
+                resident.update({(name, row): amount for name, amount in amounts.items()})
+        return Needs(
+            tuple(sorted(unsuffixed.items())),
+            tuple(sorted(others)),
+            tuple(sorted(shared)),
+            tuple(sorted(resident.items())),
+            self._of_root(root),
+        )
+
+
+def _needs_or_reason(reader: NeedsReader, holder: Holder) -> Needs | SkipReason:
     if holder.type == MIGRATION:
         return "migration"
     if holder.is_changed:
         return "changed"
-    root = _root_of(snapshot, holder)
-    if root is None:
-        return "several_trees"
-    state = snapshot.entries.state(root)
-    unsuffixed, others, shared = Counter[str](), [], []
-    resident: dict[tuple[str, int], int] = {}
-    for row, allocated in holder.allocations.items():
-        amounts = {name: amount for name, amount in allocated.items() if amount > 0}
-        is_drained, is_local = drained[row], snapshot.forest.root.item(row) == root
-        if row == root or (is_drained and not is_local):
-            unsuffixed.update(amounts)
-        elif is_local:
-            others.append(tuple(sorted(amounts.items())))
-        else:
-            shared.append((row, tuple(sorted(amounts.items()))))
-        if is_local and not is_drained:
-            resident.update({(name, row): amount for name, amount in amounts.items()})
-    return Needs(
-        tuple(sorted(unsuffixed.items())),
-        tuple(sorted(others)),
-        tuple(sorted(shared)),
-        tuple(sorted(resident.items())),
-        keep.of(state),
-    )
-
-
-def _root_of(snapshot: Snapshot, holder: Holder) -> int | None:
-    """Return the root of the tree with the allocations of a consumer, None if there are several.
-
-    Sharing providers do not count, unless there are no others.
-    """
-    rows = holder.allocations
-    sharing = snapshot.traits.get(SHARING_TRAIT)
-    is_sharing = () if sharing is None else set(sharing.numbers.tolist())
-    local = [row for row in rows if row not in is_sharing] or rows
-    roots = {snapshot.forest.root.item(row) for row in local}
-    return roots.pop() if len(roots) == 1 else None
+    root = reader.root_of(holder.allocations)
+    return "several_trees" if root is None else reader.needs(holder.allocations, root)
 
 
 def _average_root(snapshot: Snapshot) -> Mapping[str, float]:

@@ -1,6 +1,7 @@
-"""The statement that reads the consumers of drained providers."""
+"""The statements that read the consumers of drained providers, or of all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -10,7 +11,8 @@ from placement.db.store import Store
 from placement.db.tables import allocations, consumer_types, consumers, projects
 from placement.db.transaction import Transaction
 from placement.engine.engine import View
-from placement.insight.whatif.model import Holder
+from placement.insight.whatif.model import MIGRATION, Holder
+from placement.insight.whatif.survival import Group
 
 MOST_CONSUMERS: Final = 20_000
 
@@ -42,6 +44,42 @@ def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
         Holder(each.uuid, each.type, each.project_id, each.allocations, each.uuid in changed)
         for each in by_consumer.values()
     ]
+
+
+def groups(store: Store, view: View) -> Iterator[Group]:
+    """Yield all consumers with their allocations, equal allocations once; without migrations.
+
+    The database groups them: consumers of a host have few different allocations. Groups with a
+    provider or a class that the snapshot does not have are left out.
+    """
+    forest, names = view.snapshot.forest, view.names.classes
+    row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
+    for text, count in store.read_once(_groups):
+        allocations: dict[int, dict[str, int]] = {}
+        with suppress(KeyError):
+            for part in text.split(",")[:-1]:
+                provider, class_id, used = map(int, part.split(":"))
+                allocations.setdefault(row_of[provider], {})[names[class_id]] = used
+            yield Group(allocations, count)
+
+
+def _groups(tx: Transaction) -> Sequence[Any]:
+    numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)
+    provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
+    text = sa.func.aggregate_strings(provider + ":" + class_id + ":" + used + ",", "")
+    migrations = (
+        sa.select(consumers.c.uuid)
+        .join(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+        .where(consumer_types.c.name == MIGRATION)
+    )
+    of_consumer = (
+        sa.select(text.label("allocated"))
+        .where(_allocation.consumer_id.not_in(migrations))
+        .group_by(_allocation.consumer_id)
+        .subquery()
+    )
+    grouped = sa.select(of_consumer.c.allocated, sa.func.count()).group_by(of_consumer.c.allocated)
+    return tx.connection.execute(grouped).all()
 
 
 def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[Any]:

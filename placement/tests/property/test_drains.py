@@ -10,11 +10,19 @@ from collections import Counter
 
 import pytest
 
+from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import mask_of
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Holder, Keep, Scene
-from placement.tests.support.drains import BruteForce, Case, claim_in_order, random_case
+from placement.insight.whatif.survival import Group, Survival
+from placement.tests.support.drains import (
+    BruteForce,
+    Case,
+    claim_in_order,
+    random_case,
+    root_of,
+)
 from placement.tests.support.provider_tables import snapshot_of_states
 
 WORLDS = int(os.environ.get("DRAIN_WORLDS", "300"))
@@ -72,6 +80,46 @@ def verdict(seed: int) -> str:
     if result.verdict == "undetermined" and force.is_possible():
         return "undetermined, possible"
     return result.verdict
+
+
+def survives(seed: int) -> str:
+    """Return whether the random hosts that are drained survive, compared with all plans."""
+    case = random_case(random.Random(seed))
+    force, snapshot = BruteForce(case), snapshot_of_states(case.states)
+    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
+    gone = {root_of(case.states, at) for at in case.drained}
+    tree = {at for at in range(len(case.states)) if root_of(case.states, at) in gone}
+    sources = {force.source(held) for held in case.consumers.values()}
+    is_host = all(SHARING_TRAIT not in case.states[at].traits for at in gone)
+    if tree != case.drained or not is_host or len(gone) > 1 or not sources <= gone:
+        return "another case"
+    groups = [
+        Group({row_of[at]: amounts for at, amounts in held.items()}, 1)
+        for held in case.consumers.values()
+    ]
+    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    survival = Survival(snapshot, groups, keep, Deadline(20, time.monotonic))
+    outcomes = {
+        outcome.domain.roots: outcome
+        for outcome in survival.until_deadline(survival.domains("root"))
+    }
+    assert all(
+        other.verdict == "fits" for roots, other in outcomes.items() if other.consumers == 0
+    )
+    outcome = outcomes[row_of[gone.pop()],]
+    assert outcome.consumers == len(case.consumers)
+    assert (outcome.verdict == "fits") == (not outcome.stuck) == (not outcome.lacks)
+    if outcome.verdict != "undetermined":
+        assert (outcome.verdict == "fits") == force.is_possible()
+    return outcome.verdict
+
+
+def test_survival_is_the_verdict_of_a_drain():
+    verdicts = Counter(survives(seed) for seed in range(FIRST, FIRST + WORLDS))
+    print(verdicts)
+    assert verdicts["fits"] > WORLDS / 10
+    assert verdicts["does_not_fit"] > WORLDS / 10
+    assert verdicts["undetermined"] < WORLDS / 50
 
 
 def test_no_verdict_is_wrong():

@@ -70,3 +70,14 @@ def test_hosts_without_servers(openstack):
     result = openstack.run("placement drain", "cn2", "cn3")
     assert result.returncode == 0
     assert result.stderr.startswith("cn2.example.org, cn3.example.org: no servers to move\n")
+
+
+def test_hosts_that_cannot_fail(openstack):
+    result = openstack.run("placement survive", "--keep", "none")
+    assert result.returncode == 1
+    assert result.stderr.startswith("2 of 3 domains survive\n")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "cn1.example.org" in result.stdout
+    result = openstack.run("placement survive", "--by", "aggregate", "-f", "json")
+    (failed,) = json.loads(result.stdout)
+    assert (failed["name"], failed["stuck"], failed["lacks"]) == (RACK, 1, {"VCPU": 12})

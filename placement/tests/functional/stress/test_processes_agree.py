@@ -77,6 +77,7 @@ REQUESTS = [
         for by in ("root", "aggregate", "root_trait:HW_")
     ),
     "/insight/capacity?resources=VCPU:1&resources_A=VGPU:1&group_policy=none&by=root",
+    "/insight/survival?keep=none",
     *(f"/insight/drain?in_tree={provider}" for provider in PROVIDERS[:3]),
     "/insight/explanation?resources=VCPU:100,DISK_GB:1",
     "/insight/explanation?resources=VCPU:1&required=HW_CPU_X86_AVX,HW_CPU_X86_AVX2,CUSTOM_T",

@@ -40,12 +40,17 @@ PRINTED = {
     "openstack allocation candidate explain --resource": "root has trait COMPUTE_STATUS_DISABLED",
     "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement clients": "1.39",
+    "openstack placement survive": r"^(\+.*\n)?",  # those that do not survive, if any
     "openstack placement drain": "^(\\+.*\\n)?",  # the moves, if there are any
     "openstack placement permission check": "reshaper",
     "openstack placement preview": "^$",  # the server is on one host
     "openstack placement identity": "cn1.example.org",
 }
-STATUSES = {"openstack placement permission": 3}  # a call is denied
+STATUSES = {
+    "openstack placement permission": 3,  # a call is denied
+    "openstack placement drain": 1,  # the other host is disabled
+    "openstack placement survive": 1,
+}
 pytestmark = [
     pytest.mark.skipif("PACKAGES" not in os.environ, reason="make test-docs"),
     pytest.mark.timeout(900),

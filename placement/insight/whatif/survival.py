@@ -1,0 +1,211 @@
+"""Whether everything on a host, in an aggregate or in a rack fits elsewhere if it fails.
+
+Consumers are read as groups: equal allocations of many consumers are one group with a count. Most
+domains survive, and a quick check finds it: their consumers are packed into the emptiest hosts,
+each served by the root provider alone. The plan of a drain decides about all other domains.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, reduce
+from itertools import combinations, islice
+
+import numpy as np
+
+from placement.core.requirement import MemberOf, ProviderRequirement, RootTrait
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+from placement.insight.hypothetical import free_by_row
+from placement.insight.whatif.drain import drain
+from placement.insight.whatif.model import (
+    Allocations,
+    Demand,
+    Holder,
+    Keep,
+    Needs,
+    NeedsReader,
+    Scene,
+    Verdict,
+)
+
+_EMPTIEST = 128
+"""The number of the emptiest hosts that the quick check uses, for each root of the domain."""
+
+Shape = Sequence[tuple[int, int]]
+"""Amounts by the number of the class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Consumers with equal allocations."""
+
+    allocations: Allocations
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Roots that fail together; targets need not have the aggregate or trait ``ignored``."""
+
+    uuid: str
+    name: str
+    roots: Sequence[int]
+    ignored: frozenset[ProviderRequirement] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happens if a domain fails; ``lacks`` are the needs of the consumers that are stuck."""
+
+    domain: Domain
+    verdict: Verdict
+    consumers: int
+    stuck: int = 0
+    lacks: Mapping[str, int] = field(default_factory=dict)
+
+
+class Survival:
+    """The consumers of a snapshot by root, and what happens if roots fail.
+
+    ``skipped`` is the number of consumers with allocations in several trees.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, groups: Iterable[Group], keep: Keep, deadline: Deadline
+    ) -> None:
+        self._snapshot = snapshot
+        self._deadline = deadline
+        self._is_host = ~snapshot.sharing.mask(snapshot.size)[snapshot.forest.root]
+        self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
+        self.skipped = 0
+        reader = NeedsReader(snapshot, self._is_host, keep)
+        for group in groups:
+            root = reader.root_of(group.allocations)
+            if root is None:
+                self.skipped += group.count
+            elif self._is_host[root]:
+                self._by_root[root][reader.needs(group.allocations, root)] += group.count
+        self._quick = _QuickCheck(snapshot)
+
+    def domains(self, by: str, prefix: str = "") -> Iterator[Domain]:
+        """Yield the domains: each host, or the hosts of each aggregate or root trait."""
+        snapshot, forest = self._snapshot, self._snapshot.forest
+        hosts = forest.is_root & self._is_host
+        if by == "root":
+            for row in np.flatnonzero(hosts).tolist():
+                provider = snapshot.entries.state(row).provider
+                yield Domain(provider.uuid, provider.name, (row,))
+        sets = snapshot.aggregates if by == "aggregate" else snapshot.traits
+        one = MemberOf.one if by == "aggregate" else RootTrait.one
+        for name in sorted(sets) if by != "root" else ():
+            members = sets[name].numbers
+            roots = members[hosts[members]].tolist()
+            if roots and name.startswith(prefix):
+                yield Domain(name, name, roots, frozenset({one(name)}))
+
+    def pairs(self, domains: Sequence[Domain]) -> Iterator[Domain]:
+        """Yield each two hosts as a domain; the hosts with most consumers come first."""
+        order = sorted(domains, key=lambda each: -self._by_root[each.roots[0]].total())
+        for first, second in combinations(order, 2):
+            uuid, name = f"{first.uuid} {second.uuid}", f"{first.name} {second.name}"
+            yield Domain(uuid, name, (*first.roots, *second.roots))
+
+    def until_deadline(self, domains: Iterable[Domain]) -> Iterator[Outcome]:
+        """Yield what happens if each of the domains fails, until the deadline."""
+        with suppress(SearchDeadlineExceeded):
+            for domain in domains:
+                self._deadline.check()
+                yield self._outcome(domain)
+
+    def _outcome(self, domain: Domain) -> Outcome:
+        needs = self._needs_of(domain)
+        consumers = needs.total()
+        if self._quick.fits(needs, domain.roots):
+            return Outcome(domain, "fits", consumers)
+        result = drain(self._scene(needs, domain), self._deadline)
+        lacks = Counter[str]()
+        for stuck in result.stuck:
+            lacks.update(stuck.needs.total)
+        return Outcome(domain, result.verdict, consumers, len(result.stuck), lacks)
+
+    def _needs_of(self, domain: Domain) -> Counter[Needs]:
+        if len(domain.roots) == 1 and not domain.ignored:
+            return self._by_root.get(domain.roots[0], Counter())
+        total = Counter[Needs]()
+        for root in domain.roots:
+            for needs, count in self._by_root.get(root, {}).items():
+                total[replace(needs, of_root=needs.of_root - domain.ignored)] += count
+        return total
+
+    def _scene(self, needs: Counter[Needs], domain: Domain) -> Scene:
+        drained = np.zeros(self._snapshot.size, dtype=np.bool_)
+        for root in domain.roots:
+            drained[self._snapshot.forest.members(root)] = True
+        demands = [
+            Demand(each, tuple(Holder(f"{n}", None, None, {}) for n in range(count)))
+            for each, count in needs.items()
+        ]
+        return Scene.in_order(self._snapshot, drained, demands)
+
+
+class _QuickCheck:
+    """Packs consumers into the emptiest hosts; each is served by the root provider alone."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), (), ())
+        self._free = cache(lambda name: free_by_row(snapshot, name))
+        self._targets = cache(self._targets_of)
+
+    def fits(self, needs: Counter[Needs], drained: Sequence[int]) -> bool:
+        """Return whether all consumers were packed; if not, they may still fit."""
+        if any(each.others for each in needs):
+            return False
+        gone = set(drained)
+        most = _EMPTIEST * len(gone)
+        left: dict[tuple[str, int], int] = {}
+        for each in sorted(needs, key=self._size, reverse=True):
+            count = needs[each]
+            for row, free in islice(self._targets(each), most + len(gone)):
+                if row not in gone:
+                    count -= _taken(each, row, free, count, left)
+                if not count:
+                    break
+            if count:
+                return False
+        return True
+
+    def _size(self, needs: Needs) -> int:
+        return max(amount for _, amount in needs.unsuffixed)
+
+    def _targets_of(self, needs: Needs) -> Sequence[tuple[int, Sequence[int]]]:
+        """Return the hosts that the needs fit on, with what is free there; the emptiest first."""
+        snapshot = self._snapshot
+        kept, targets = next(iter(self._scene.variants(needs)), (frozenset(), None))
+        if targets is None or len(kept) < len(needs.shared):
+            return ()
+        columns = [snapshot.column(name) for name, _ in needs.unsuffixed]
+        fitting = [
+            column.fitting(amount, snapshot.size)
+            for column, (_, amount) in zip(columns, needs.unsuffixed, strict=True)
+        ]
+        rows = np.flatnonzero(reduce(np.logical_and, fitting, targets))
+        free = np.stack([self._free(name)[rows] for name, _ in needs.unsuffixed])
+        amounts = np.array([[amount] for _, amount in needs.unsuffixed])
+        order = np.argsort(-(free // amounts).min(axis=0), kind="stable")
+        return list(zip(rows[order].tolist(), free[:, order].T.tolist(), strict=True))
+
+
+def _taken(
+    needs: Needs, row: int, free: Sequence[int], most: int, left: dict[tuple[str, int], int]
+) -> int:
+    """Take the amounts from a host as often as they are free, at most ``most`` times."""
+    times = most
+    for (name, amount), initially in zip(needs.unsuffixed, free, strict=True):
+        times = min(times, left.get((name, row), initially) // amount)
+    for (name, amount), initially in zip(needs.unsuffixed, free, strict=True) if times else ():
+        left[name, row] = left.get((name, row), initially) - times * amount
+    return times

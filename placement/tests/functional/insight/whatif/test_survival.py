@@ -1,0 +1,104 @@
+"""Survival over HTTP: what happens if hosts, aggregates or racks fail."""
+
+import pytest
+import webtest
+
+from placement.core.model import SHARING_TRAIT
+from placement.tests.functional.insight.whatif.test_drain import HEADERS, claim, configure
+from placement.tests.support.factories import new_provider
+
+RACKS = [f"5e08ea53-c4c6-448e-9334-ac4953de3cf{number}" for number in range(2)]
+
+
+@pytest.fixture
+def http(application):
+    return webtest.TestApp(application)
+
+
+def survival(http, query="by=root"):
+    return http.get(f"/insight/survival?{query}", headers=HEADERS).json
+
+
+def test_hosts_aggregates_and_racks(http, store):
+    for number in range(2):
+        http.put(f"/traits/CUSTOM_RACK_{number}", headers=HEADERS)
+    storage = new_provider(store, DISK_GB=1000)
+    configure(http, storage, "traits", [SHARING_TRAIT])
+    configure(http, storage, "aggregates", RACKS)
+    hosts = [new_provider(store, f"cn{number}", VCPU=8, MEMORY_MB=8192) for number in range(4)]
+    for number, host in enumerate(hosts):
+        configure(http, host, "aggregates", [RACKS[number % 2]])
+        configure(http, host, "traits", [f"CUSTOM_RACK_{number % 2}"])
+        amounts = {"VCPU": 3 + number % 2, "MEMORY_MB": 1024}
+        claim(http, {host: amounts, storage: {"DISK_GB": 10}})
+    # two servers of a rack fit on one host of the other rack if VCPUs are free there
+    by_host = survival(http, "by=root&keep=none")
+    assert (by_host["verdict"], by_host["domains"], by_host["survive"]) == ("fits", 4, 4)
+    by_rack = survival(http, "by=root_trait:CUSTOM_RACK_&keep=none")
+    assert (by_rack["verdict"], by_rack["survive"]) == ("fits", 2)
+    claim(http, {hosts[0]: {"VCPU": 5}})
+    by_rack = survival(http, "by=root_trait:CUSTOM_RACK_&keep=none")
+    assert (by_rack["verdict"], by_rack["survive"], by_rack["undetermined"]) == (
+        "does_not_fit",
+        0,
+        0,
+    )
+    first, second = by_rack["not"]
+    assert (first["name"], first["hosts"], first["consumers"]) == ("CUSTOM_RACK_0", 2, 3)
+    assert (first["stuck"], first["lacks"]) == (1, {"VCPU": 5})
+    assert (second["name"], second["stuck"], second["lacks"]["VCPU"]) == ("CUSTOM_RACK_1", 1, 4)
+    by_aggregate = survival(http, "by=aggregate&keep=none")
+    assert [each["domain"] for each in by_aggregate["not"]] == RACKS
+    # a target has the aggregates of the host, except for the aggregate that fails
+    assert survival(http, "by=aggregate")["not"] == by_aggregate["not"]
+    pairs = survival(http, "failures=2&keep=none")
+    assert (pairs["domains"], pairs["verdict"]) == (6, "does_not_fit")
+    assert pairs["not"][0]["name"] == "cn0 cn1"
+
+
+def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
+    host = new_provider(store, "host", VCPU=16)
+    child = new_provider(store, "child", host, VGPU=4)
+    other = new_provider(store, "other", VCPU=8)
+    for _ in range(3):
+        claim(http, {host: {"VCPU": 2}, child: {"VGPU": 1}})
+    claim(http, {host: {"VCPU": 2}}, kind="MIGRATION")
+    claim(http, {host: {"VCPU": 1}, other: {"VCPU": 1}})
+    document = survival(http)
+    assert (document["skipped"], document["domains"]) == (1, 2)
+    (failed,) = document["not"]
+    assert (failed["name"], failed["consumers"], failed["stuck"]) == ("host", 3, 3)
+    assert failed["lacks"] == {"VCPU": 6, "VGPU": 3}
+
+
+def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch):
+    hosts = [new_provider(store, VCPU=8) for _ in range(3)]
+    claim(http, {hosts[0]: {"VCPU": 2}})
+    monkeypatch.setattr("placement.insight.whatif.http._deadline", lambda _: Ended())
+    document = survival(http)
+    assert (document["verdict"], document["complete"]) == ("undetermined", False)
+    assert (document["survive"], document["undetermined"]) == (0, 3)
+
+
+class Ended:
+    """A deadline that is over."""
+
+    def check(self):
+        from placement.exception import SearchDeadlineExceeded  # noqa: PLC0415
+
+        raise SearchDeadlineExceeded(0)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("by=root_trait:CUSTOM_NO_", "no host matches by=root_trait:CUSTOM_NO_"),
+        ("by=rack", "root_trait:PREFIX"),
+        ("failures=3", "1 or 2"),
+        ("failures=2&by=aggregate", "Two failures are computed for by=root only"),
+        ("hosts=1", "hosts"),
+    ],
+)
+def test_bad_input(http, query, sentence):
+    refused = http.get(f"/insight/survival?{query}", headers=HEADERS, status=400).json
+    assert sentence in refused["errors"][0]["detail"]
