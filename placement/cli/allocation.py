@@ -26,7 +26,7 @@ from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names, named
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "count", "request")
-_TABLE_COLUMNS = ("at", "reason", "request")
+_TABLE_COLUMNS = ("at", "reason", "count", "request", "request_id")
 _LONG = ("project_id", "user_id", "microversion", "last_at", "superseded")
 _FILTERS = {
     "since": (
@@ -99,6 +99,8 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
 
     ``openstack allocation candidate explain --request-id ID`` shows the explanation of one.
     """
+
+    important = ("at", "reason", "count", "request", "request_id")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
@@ -176,21 +178,15 @@ def _request(recorded: Mapping[str, Any], names: Names) -> Shown:
 
 
 def _table_cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
-    """Return the cell of a table that fits on a terminal of 80 columns.
-
-    The date of the last request is above the time, the number of equal requests below the reason,
-    and the id of the request below the request.
-    """
+    """Return the cell of a table: the last time, and the id that nova logs, if there is one."""
     if column == "at":
-        return Shown(recorded["last_at"], lambda at: at.replace("T", "\n"))
+        return recorded["last_at"]
     if column == "reason":
-        number = f"\n{recorded['count']} times" if recorded["count"] > 1 else ""
-        superseded = "\nsuperseded" if recorded["is_superseded"] else ""
-        return Complete(recorded["reason"], lambda reason: f"{reason}{number}{superseded}")
+        return f"{recorded['reason']}{', superseded' if recorded['is_superseded'] else ''}"
     if column == "request":
-        request = _request(recorded, names).human_readable()
-        request_id = recorded["global_request_id"] or recorded["request_id"]
-        return Complete(recorded, lambda _: f"{request}\n{printable(request_id)}")
+        return _request(recorded, names)
+    if column == "request_id":
+        return recorded["global_request_id"] or recorded["request_id"]
     return recorded[column]
 
 

@@ -33,6 +33,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
     API host applies the file and writes an undo file.
     """
 
+    important = ("code", "rows", "severity", "cause")
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
         audit_command.add_arguments(parser)

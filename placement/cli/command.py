@@ -4,12 +4,15 @@
 """
 
 import argparse
+import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from osc_lib.command.command import Lister
 from osc_lib.exceptions import CommandError
 
 from placement import terminal
+from placement.cli import tables
 from placement.core.text import printable
 from placement.exception import PlacementException
 
@@ -46,6 +49,36 @@ class WrittenOutput:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
+
+    important: Sequence[str] = ()
+    """The most important columns of a table first; the others follow in their order."""
+
+    has_lines = False
+    """Whether a cell of a table may have several lines."""
+
+    is_fitted = True
+    """Whether a table is at most as wide as the terminal."""
+
+    def produce_output(self, parsed_args: Any, column_names: Sequence[str], data: Any) -> int:
+        """Write the output: a table that fits, or nested values as JSON.  Returns: 0."""
+        if parsed_args.formatter in {"csv", "value"}:
+            is_list = isinstance(self, Lister)
+            data = map(tables.with_json, data) if is_list else tables.with_json(data)
+        elif isinstance(self, Lister) and self.is_fitted and is_table(parsed_args):
+            rows = list(data) if self.has_lines else tables.in_one_line(data)
+            important = (*parsed_args.sort_columns, *self.important)
+            column_names, data = tables.fitted(
+                column_names, rows, self._width(parsed_args), important
+            )
+        produce: Callable[..., int] = super().produce_output  # type: ignore[misc]
+        return produce(parsed_args, column_names, data)
+
+    def _width(self, arguments: Any) -> int:
+        if arguments.max_width > 0:
+            return int(arguments.max_width)
+        output = self.app.stdout  # type: ignore[attr-defined]
+        is_limited = arguments.fit_width or output.isatty()
+        return shutil.get_terminal_size().columns if is_limited else tables.PIPE_WIDTH
 
     def run(self, parsed_args: Any) -> int:
         """Run the command; return its exit code.

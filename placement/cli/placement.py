@@ -54,6 +54,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
     """
 
     add_arguments = staticmethod(add_identity_arguments)
+    important = ("match", "uuid", "name", "consumers", "inventories", "children")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider and refused registration."""
@@ -89,6 +90,7 @@ class CheckPermission(WrittenOutput, command.Lister):
     allowed, and 3 if at least one is denied.
     """
 
+    is_fitted = False  # the table of placement-manage permission check
     _denied = 0
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

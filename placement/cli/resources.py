@@ -40,7 +40,7 @@ _OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
 """The properties that identify a group of roots; the first one that it has is shown."""
 _CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
-_TABLE_COLUMNS = ("uuid", "project_id", "allocations")
+_TABLE_COLUMNS = ("uuid", "name", "project_id", "type", "created_at", "allocations")
 _LONG = ("generation", "updated_at")
 _LONG_OF_TABLE = ("user_id",)
 _NAMES_OF_CONSUMER = ("name", "project", "providers")
@@ -149,6 +149,8 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
 class ListResourceConsumer(WrittenOutput, command.Lister):
     """List consumers with their allocations, in the order of their UUIDs."""
 
+    important = ("uuid", "allocations", "name", "project_id", "created_at")
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
         add_options(parser, _OPTIONS)
@@ -173,6 +175,8 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         if wants_names(parsed_args, _NAMES_OF_CONSUMER):
             servers = [consumer["uuid"] for consumer in consumers if consumer["type"] != MIGRATION]
             known = {**names.servers(servers), **names.projects}
+        if of_table and known.keys().isdisjoint(consumer["uuid"] for consumer in consumers):
+            columns = tuple(name for name in columns if name != "name")
         return columns, [
             cells((cell(consumer, name, known) for name in columns), known)
             for consumer in consumers
@@ -195,16 +199,11 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
 
 
 def _table_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
-    """Return the cell of a table that fits on a terminal of 80 columns.
-
-    The name, the type and the age of a consumer are in lines with its UUID, and a project has its
-    name or its id.
-    """
+    """Return the cell of a table, where a project has its name or its id."""
     if column == "uuid":
-        name = names.get(consumer["uuid"])
-        age = f"{consumer['type'] or UNKNOWN_TYPE}, {consumer['created_at'] or 'of unknown age'}"
-        lines = (*([name] if name else []), consumer["uuid"], age)
-        return Complete(consumer["uuid"], lambda _: "\n".join(map(printable, lines)))
+        return Complete(consumer["uuid"], printable)
+    if column == "type":
+        return consumer["type"] or UNKNOWN_TYPE
     if column == "project_id":
         project = consumer["project_id"]
         return Complete(project, lambda _: printable(names.get(project, str(project))))
@@ -237,6 +236,9 @@ class ShowProviderTree(WrittenOutput, command.Lister):
     --member-of, --required and --resource select providers. They are marked with *, and shown with
     their parents.
     """
+
+    important = ("name", "usage", "uuid")
+    has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""

@@ -68,8 +68,15 @@ def test_people_read_a_table(openstack, live):
     ]
     (row,) = (line for line in shown.stdout.splitlines() if "orphaned_consumer" in line)
     assert f"consumer: {SERVERS[1]}; type: INSTANCE; allocations: host1 (" in row
-    assert f"openstack placement audit --live {live} --grace-minutes 0 --code orphaned" in row
-    assert "the list of live consumers does not have it" in shown.stdout
+    assert "the list of live consumers" in row
+    assert max(map(len, shown.stdout.splitlines())) <= 200
+    narrow = openstack.run("placement audit", "--live", str(live), *NO_GRACE, "--max-width=80")
+    assert max(map(len, narrow.stdout.splitlines())) <= 80
+    assert f"| orphaned_consumer | error    | consumer: {SERVERS[1]}" not in narrow.stdout
+    assert len(narrow.stdout.splitlines()) == len(shown.stdout.splitlines())
+    wide = openstack.run("placement audit", "--live", str(live), *NO_GRACE, "--max-width=900")
+    command = f"openstack placement audit --live {live} --grace-minutes 0 --code orphaned"
+    assert command in wide.stdout
 
 
 def test_an_audit_without_findings_says_so(openstack):

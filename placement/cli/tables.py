@@ -1,0 +1,109 @@
+"""The output of lists: tables that fit the terminal, and JSON in the columns of text for scripts.
+
+A table has one row for each object. If not all columns fit, the least important columns are left
+out and long texts end with an ellipsis; a UUID is shown whole or not at all. Output that is not
+written to a terminal is at most ``PIPE_WIDTH`` wide.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from cliff.columns import FormattableColumn
+
+PIPE_WIDTH: Final = 200
+
+_LONGEST_WHOLE: Final = 40  # a longer text may be shortened; a request id has 40 characters
+_SHORTEST: Final = 30
+_BORDER: Final = 3  # of a column
+_UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+Rows = Sequence[Sequence[Any]]
+
+
+def fitted(
+    columns: Sequence[str], rows: Rows, width: int, important: Sequence[str]
+) -> tuple[Sequence[str], Rows]:
+    """Return the columns that fit into the width, and their cells as text or numbers.
+
+    ``important`` has the most important columns first. Only their texts are shortened; another
+    column is shown if there is enough space for all of it.
+    """
+    texts = [[_text(cell) for cell in row] for row in rows]
+    natural = {
+        name: max([len(name), *(_width(row[at]) for row in texts)])
+        for at, name in enumerate(columns)
+    }
+    least = {
+        name: min(natural[name], _SHORTEST)
+        if name in important and natural[name] > _LONGEST_WHOLE
+        else natural[name]
+        for name in columns
+    }
+    others = [name for name in columns if name not in important]
+    widths: dict[str, int] = {}
+    free = width - 1
+    for group in ([name for name in important if name in columns], others):
+        for name in group:
+            if not widths or least[name] + _BORDER <= free:
+                widths[name] = least[name]
+                free -= least[name] + _BORDER
+        for name, shown in widths.items():
+            added = max(min(natural[name] - shown, free), 0)
+            widths[name] += added
+            free -= added
+    places = [(at, widths[name]) for at, name in enumerate(columns) if name in widths]
+    cut = [[_shortened(row[at], most) for at, most in places] for row in texts]
+    return [columns[at] for at, _ in places], cut
+
+
+def _text(cell: Any) -> Any:
+    if isinstance(cell, FormattableColumn):
+        cell = cell.human_readable()
+    return "" if cell is None else cell
+
+
+def _width(value: Any) -> int:
+    return max(map(len, str(value).split("\n")))
+
+
+def _shortened(value: Any, width: int) -> Any:
+    if not isinstance(value, str):
+        return value
+    return "\n".join(shortened(line, width) for line in value.split("\n"))
+
+
+def shortened(line: str, width: int) -> str:
+    """Return the line, or its beginning with an ellipsis; a UUID is not cut.
+
+    >>> shortened("web-1 (5c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b): VCPU 4", 30)
+    'web-1…'
+    """
+    if len(line) <= width:
+        return line
+    end = width - 1
+    for uuid in _UUID.finditer(line):
+        if uuid.start() < end < uuid.end():
+            end = uuid.start()
+    return f"{line[:end].rstrip(' (')}…"
+
+
+def in_one_line(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Return the cells as text or numbers, each in one line."""
+    return [
+        [text.replace("\n", "; ") if isinstance(text, str) else text for text in map(_text, row)]
+        for row in rows
+    ]
+
+
+def with_json(values: Iterable[Any]) -> list[Any]:
+    """Return the values for ``-f csv`` and ``-f value``: nested ones as JSON."""
+    return [_scalar(value) for value in values]
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, FormattableColumn):
+        value = value.machine_readable()
+    is_nested = isinstance(value, dict | list | tuple)
+    return json.dumps(value, ensure_ascii=False) if is_nested else value

@@ -1,0 +1,50 @@
+"""Tables fit the terminal; UUIDs are shown whole."""
+
+import json
+import re
+from uuid import UUID
+
+import pytest
+
+from placement.cli import tables
+from placement.cli.cells import Shown
+
+UUIDS = [str(UUID(int=number)) for number in range(1, 4)]
+COLUMNS = ("uuid", "project", "rows", "cause", "consumers")
+ROWS = [
+    (uuid, "0" * 32, f"consumer: web ({uuid}); provider: cn1 ({UUIDS[0]}): VCPU 4", "x" * 80, 3)
+    for uuid in UUIDS
+]
+
+
+def lines_of(width):
+    return tables.fitted(COLUMNS, ROWS, width, ("uuid", "rows"))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 160, 200, 400])
+def test_a_table_is_not_wider_than_the_terminal(width):
+    columns, rows = lines_of(width)
+    for row in rows:
+        assert sum(len(str(cell)) + 3 for cell in row) + 1 <= width
+        for text in row:
+            for part in re.findall(r"[0-9a-f]+-[0-9a-f-]*", str(text)):
+                UUID(part)
+    assert columns[0] == "uuid"
+
+
+def test_less_important_columns_are_left_out():
+    assert [len(lines_of(width)[0]) for width in (45, 80, 200, 400)] == [1, 2, 3, 5]
+    assert lines_of(80)[0] == ["uuid", "rows"]
+    assert lines_of(400) == ([*COLUMNS], [[*row] for row in ROWS])
+
+
+def test_an_object_is_one_row_and_none_is_empty():
+    cell = Shown({"VCPU": 1, "DISK_GB": 2}, "\n".join)
+    assert tables.in_one_line([(cell, None, 7)]) == [["VCPU; DISK_GB", "", 7]]
+
+
+def test_nested_values_are_json_for_scripts():
+    values = [{"a": [1, None, True]}, ["ü"], Shown({"x": "'"}, str), "text", 3]
+    shown = tables.with_json(values)
+    assert [json.loads(text) for text in shown[:3]] == [{"a": [1, None, True]}, ["ü"], {"x": "'"}]
+    assert shown[3:] == ["text", 3]
