@@ -7,7 +7,13 @@ from typing import Any
 
 from placement.cli.cells import NO_NAMES, Shown, by_line, facts, query_cell
 from placement.core.text import printable
-from placement.insight.explanation.text import closest_line, funnel_lines, remedy_line, unmet_lines
+from placement.insight.explanation.text import (
+    closest_line,
+    fitting_lines,
+    funnel_lines,
+    remedy_line,
+    unmet_lines,
+)
 from placement.insight.names import Names, named
 from placement.insight.recording.text import SUPERSEDED, recorded_line
 
@@ -37,6 +43,8 @@ def current(
             "fits": document["root"]["fits"],
             "unmet": Shown(document["near_misses"], by_line(unmet_lines)),
         }
+        if document["root"]["fits"]:
+            fields["next"] = Shown(" ".join(fitting_lines(document)), printable)
     else:
         fields = {
             "fits": Shown(document["fits"], _fits),

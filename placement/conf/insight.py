@@ -52,9 +52,9 @@ so the table can have 50 additional rows per process. A row takes 1 to 80 kB, us
         min=1,
         help="""
 The maximum number of empty responses that a process explains per second, and of rows that it adds
-per second for empty responses and for refused claims. Requests that equal a recorded one of the
-hour are added to its number. Further requests have no row of their own: one row for each reason
-and project has their number.
+per second for empty responses and for refused claims; a burst may have four times as many.
+Requests that equal a recorded one of the hour are added to its number. Further requests have no
+row of their own: one row for each reason and project has their number.
 
 An explanation takes up to 0.12 s of CPU time with 10,000 hosts of 19 providers each. Fewer empty
 responses are explained if the explanations would take more than a twentieth of a processor. The

@@ -51,6 +51,21 @@ def is_reserved_in_use(inventory: Inventory, used: int) -> bool:
     return capacity(inventory) < used <= full_capacity(inventory) and used > 0
 
 
+def occupation(inventory: Inventory, used: int) -> str:
+    """Return why nothing is free: "in use", "reserved", or "in use, reserved"; else nothing.
+
+    >>> occupation(Inventory(total=1, reserved=1), used=1), occupation(Inventory(total=1), used=1)
+    ('in use, reserved', 'in use')
+    >>> occupation(Inventory(total=1, reserved=1), used=0)  # in maintenance
+    'reserved'
+    """
+    if capacity(inventory) > used or not inventory.total:
+        return ""
+    if is_reserved_in_use(inventory, used):
+        return "in use, reserved"
+    return "in use" if used else "reserved"
+
+
 def usable(inventory: Inventory, used: int) -> float:
     """Return the amount that ``used`` is a share of: what is not reserved, or in use.
 

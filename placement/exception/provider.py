@@ -84,8 +84,15 @@ class CannotSaveProvider(PlacementException):
 
 
 class ProviderHasChildren(PlacementException):
+    """``child`` is one of the children, by name and UUID."""
+
     uuid: str
-    template = "Unable to delete parent resource provider {uuid}: It has child resource providers."
+    child: str
+    number: int
+    template = (
+        "Unable to delete parent resource provider {uuid}: It has child resource providers. "
+        "Delete them first: {number} in all, among them {child}."
+    )
 
 
 class ProviderInUse(PlacementException):

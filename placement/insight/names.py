@@ -18,6 +18,7 @@ Names = Mapping[str, str]
 _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
 # Of IPv6 addresses, only those that end with an IPv4 address have dots.
 _ADDRESS = re.compile(r"(?:[0-9a-f:]*:)?[0-9.]+")
+_DOMAIN = re.compile(r"[A-Za-z0-9.-]*")
 _MOST_NEAREST: Final = 5
 
 
@@ -32,7 +33,8 @@ def uuid_of(name: str, names: Names, kind: str) -> str:
     ``cn1.example.org`` if no other host is called cn1. ``kind`` is a noun for the message, such as
     ``provider``.
 
-    >>> uuid_of("cn1", {"u1": "cn1.example.org", "u2": "cn2.example.org"}, "provider")
+    >>> names = {"u1": "cn1.example.org", "u2": "cn2.example.org", "u3": "cn1.example.org_0000:81"}
+    >>> uuid_of("cn1", names, "provider")
     'u1'
 
     Raises: UnknownName.
@@ -53,10 +55,15 @@ def uuid_of(name: str, names: Names, kind: str) -> str:
 def host_name(name: str) -> str:
     """Return the name without its domain.
 
+    Of children, nova appends what they are to the name of the host: this is no domain.
+
     >>> host_name("CN1.example.org"), host_name("192.0.2.1")
     ('CN1', '192.0.2.1')
+    >>> host_name("cn1.example.org_0000:81:00.0")
+    'cn1.example.org_0000:81:00.0'
     """
-    return name if _ADDRESS.fullmatch(name) else name.partition(".")[0] or name
+    host, _, domain = name.partition(".")
+    return host if host and _DOMAIN.fullmatch(domain) and not _ADDRESS.fullmatch(name) else name
 
 
 def short_name(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary, UpdateProvider
+from placement.core.text import printable
 from placement.db.resources.providers import Node, subtree
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -211,8 +212,9 @@ def _delete(tx: Transaction, uuid: str) -> None:
     provider = tx.providers.lock(uuid)
     if provider is None:
         raise exception.ProviderNotFound(uuid, " for delete")
-    if tx.providers.has_children(provider.id):
-        raise exception.ProviderHasChildren(uuid)
+    if children := tx.providers.children(provider.id):
+        (child, name), number = children[0], len(children)
+        raise exception.ProviderHasChildren(uuid, f"{printable(name or '')} ({child})", number)
     if tx.allocations.exist_on(provider.id):
         raise exception.ProviderInUse(uuid)
     tx.providers.delete(provider.id)

@@ -312,9 +312,11 @@ class Providers(Statements):
                 resource_providers.update().where(_provider.id.in_(chunk)).values(values)
             )
 
-    def has_children(self, id_: int) -> bool:
-        """Return whether a provider has children; while it is locked none can be added."""
-        return self._refers(_provider.parent_provider_id, id_)
+    def children(self, id_: int) -> list[tuple[str, str]]:
+        """Return UUID and name of the children; while a provider is locked none can be added."""
+        columns = sa.select(_provider.uuid, _provider.name).order_by(_provider.id)
+        rows = self._connection.execute(columns.where(_provider.parent_provider_id == id_))
+        return [(row.uuid, row.name) for row in rows]
 
     def delete(self, id_: int) -> None:
         """Delete a locked provider, with its inventories, traits and aggregate associations."""

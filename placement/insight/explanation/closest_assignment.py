@@ -98,11 +98,21 @@ def near_miss(
             lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
             root = root.improved(new_lacks, assignment)
             if root.fits():
-                return NearMiss(first.name, _in_order(lacks), Completeness.CONFIRMED)
+                completeness, shortest = Completeness.CONFIRMED, lacks
+                break
     except SearchDeadlineExceeded:
         completeness = Completeness.CUT
     shortest = shortest or first.lacks(first.nearest)
-    return NearMiss(first.name, _in_order(map(first.as_it_is, shortest)), completeness)
+    unmet = (_beside(snapshot, rows[0], first.as_it_is(lack)) for lack in shortest)
+    return NearMiss(first.name, _in_order(unmet), completeness)
+
+
+def _beside(snapshot: Snapshot, root: int, lack: Unmet) -> Unmet:
+    """Return the unmet requirement with a provider that has the class in another tree, if any."""
+    if not (isinstance(lack.requirement, HasInventory) and isinstance(lack.facts, Shortage)):
+        return lack
+    provider = near_miss_facts.beside(snapshot, root, lack.requirement.resource_class)
+    return replace(lack, facts=replace(lack.facts, beside=provider))
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
@@ -145,15 +155,18 @@ class _Root:
         The missing fraction of an amount counts with the weight. Amounts of ``waived`` classes
         do not count if a provider meets all conditions.
         """
-        domains = []
-        for need in self._needs:
-            self._deadline.tick()
-            scores = self._failures(need, waived if self._is_served(need) else ())
-            scores += weight * need.shortfall()
-            local, shared = scores == scores.min()
-            rows = np.flatnonzero(shared).tolist()
-            domains.append(Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows)))
-        return domains
+        scores = (
+            self._failures(need, waived if self._is_served(need) else ())
+            + weight * need.shortfall()
+            for need in self._needs
+        )
+        return list(map(self._best, scores))
+
+    def _best(self, scores: Scores) -> Domain:
+        self._deadline.tick()
+        local, shared = scores == scores.min()
+        rows = np.flatnonzero(shared).tolist()
+        return Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows))
 
     def _is_served(self, need: GroupNeed) -> bool:
         return not self._failures(need, ()).all()
@@ -189,14 +202,28 @@ class _Root:
         self, joints: Collection[JointCondition], given_up: Collection[JointCondition]
     ) -> list[int] | None:
         """Return the rows of an assignment that meets these conditions between slots."""
-        plan, waived = with_only(self._plan, joints), _waived(given_up)
-        for weight in (BY_SHORTFALL, BY_FAILURES):
+        plan = with_only(self._plan, joints)
+        for domains in self._choices(joints, _waived(given_up)):
             self._deadline.check()
-            domains = self._domains(weight, waived)
             problems = ProblemBuilder(self._with_amounts(domains), plan, domains)
             for _, rows in first_assignments(problems, [self._root], self._deadline):
                 return rows
         return None
+
+    def _choices(
+        self, joints: Collection[JointCondition], waived: Collection[str]
+    ) -> Iterator[list[Domain]]:
+        """Yield options of the slots: last, providers with a joint trait that have too little."""
+        for weight in (BY_SHORTFALL, BY_FAILURES):
+            yield self._domains(weight, waived)
+        domains = self._domains(BY_SHORTFALL, waived)
+        for joint in joints:
+            if isinstance(joint, TraitTogether):
+                having = joint.requirement.providers(self._world)
+                for number, need in enumerate(self._needs):
+                    scores = np.where(having, self._failures(need, waived), NO_PROVIDER)
+                    if scores.min() < NO_PROVIDER:
+                        yield [*domains[:number], self._best(scores), *domains[number + 1 :]]
 
     def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:
         """Return the world in which the options of every slot have the requested amounts."""

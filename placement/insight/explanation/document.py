@@ -110,6 +110,7 @@ def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
         document["shared"] = True
     if isinstance(facts, Shortage):
         document |= {"tree": _fields(facts.tree)} if facts.tree else {}
+        document |= {"beside": _fields(facts.beside)} if facts.beside else {}
         document |= _fields(facts.amounts)
     return {**document, "text": words.lack(unmet, root, names)}
 

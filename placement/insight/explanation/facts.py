@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
 from placement.core.requirement import Requirement
@@ -21,7 +22,8 @@ class Amounts:
 
     ``free`` is the capacity minus the used amount. It is negative if the provider is
     overcommitted.
-    A provider without inventory of the class has 0 everywhere.
+    A provider without inventory of the class has 0 everywhere. ``state`` says why nothing is free
+    on one provider, see ``capacity.occupation``.
     """
 
     resource_class: str
@@ -33,6 +35,7 @@ class Amounts:
     min_unit: int
     max_unit: int
     step_size: int
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +195,30 @@ Facts: TypeAlias = (
 class Shortage:
     """The amounts of one provider, or with ``is_sum`` of all providers that the root can use.
 
-    ``tree`` is set if several providers of the tree have the amount together.
+    ``tree`` is set if several providers of the tree have the amount together, and ``beside`` if a
+    provider of another tree has the class, which no provider that the root can use has.
     """
 
     amounts: Amounts
     is_sum: bool = False
     tree: TreeAmounts | None = None
+    beside: "Beside | None" = None
+
+
+class Link(StrEnum):
+    """What is missing for a root to use a provider of another tree."""
+
+    SHARING_TRAIT = "sharing_trait"
+    AGGREGATE = "aggregate"
+    TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A provider of another tree, which the root could use with the missing link."""
+
+    provider: ProviderName
+    missing: Link
 
 
 @dataclass(frozen=True, slots=True)

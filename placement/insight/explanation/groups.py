@@ -31,6 +31,7 @@ Scores: TypeAlias = NDArray[np.float32]
 """A number for each of the two uses of a provider, in the shape of ``Providers``."""
 
 NO_PROVIDER = np.float32(np.inf)
+UNLIKE_OTHERS = np.float32(2)  # more than an amount: devices are freed, but get no traits
 OUTSIDE_NAMED_TREE = np.float32(100)  # more than the conditions that a provider can fail
 
 
@@ -67,15 +68,15 @@ class GroupNeed:
     def failures(self, waived: Container[str] = ()) -> Scores:
         """Return the number of requirements that every provider fails.
 
-        A class that the provider does not have counts twice: because no smaller amount
-        would fit either. Providers outside a tree that the request names count last. The number is
-        ``NO_PROVIDER`` for providers that are not considered. Amounts of ``waived`` classes do not
-        count.
+        A class that the provider does not have counts twice, because no smaller amount would fit
+        either. So does a trait or an aggregate. Providers outside a tree that the request names
+        count last. The number is ``NO_PROVIDER`` for providers that are not considered. Amounts of
+        ``waived`` classes do not count.
         """
         number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
         for condition in self.conditions:
             is_named = condition.requirement.named_provider is not None
-            weight = OUTSIDE_NAMED_TREE if is_named else np.float32(1)
+            weight = OUTSIDE_NAMED_TREE if is_named else UNLIKE_OTHERS
             number += weight * ~meeting(condition)
         for amount in self.amounts:
             number += ~amount.present

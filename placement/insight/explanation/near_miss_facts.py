@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from placement.core import capacity
 from placement.core.model import Inventory
 from placement.core.request import RequestGroup
-from placement.core.requirement import ProviderRequirement
+from placement.core.requirement import MemberOf, ProviderRequirement
 from placement.core.search.filters import AmountCondition
+from placement.core.snapshot.rows import mask_of
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.facts import (
     Amounts,
+    Beside,
+    Link,
     ProviderName,
     ProviderNames,
     Shortage,
@@ -66,7 +71,33 @@ def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) 
         min_unit=min(inventory.min_unit for inventory in inventories),
         max_unit=max(inventory.max_unit for inventory in inventories),
         step_size=min(inventory.step_size for inventory in inventories),
+        state=(capacity.occupation(*usages[0]) or None) if len(usages) == 1 else None,
     )
+
+
+def beside(snapshot: Snapshot, root: int, name: str) -> Beside | None:
+    """Return a provider of another tree that has a class, and why the root cannot use it.
+
+    It is in an aggregate of the root's tree, or shares its inventory with others, or has the name
+    of the root as the beginning of its name.
+    """
+    trees, column = snapshot.tree_aggregates, snapshot.column(name)
+    having = mask_of(column.rows, snapshot.size) & (snapshot.forest.root != root)
+    sharing = snapshot.sharing.mask(snapshot.size)
+    aggregates = MemberOf(frozenset(trees.aggregates[trees.number.item(root)]))
+    in_aggregates = aggregates.providers(snapshot)
+    for link, rows in (
+        (Link.SHARING_TRAIT, having & in_aggregates & ~sharing),
+        (Link.TREE, having & in_aggregates & sharing),
+        (Link.AGGREGATE, having & sharing),
+    ):
+        if rows.any():
+            return Beside(named(snapshot, int(np.argmax(rows))), link)
+    host = named(snapshot, root).name
+    providers = (named(snapshot, row) for row in np.flatnonzero(having).tolist())
+    parts = (each for each in providers if each.name.startswith(host) and each.name != host)
+    part = next((each for each in parts if not each.name[len(host)].isalnum()), None)
+    return None if part is None else Beside(part, Link.TREE)
 
 
 def tree_amounts(

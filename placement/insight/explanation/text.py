@@ -7,6 +7,7 @@ document, and recorded explanations are documents. Control characters in names a
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
+from urllib.parse import parse_qsl
 
 from placement.core.text import printable
 
@@ -77,6 +78,7 @@ def _lines_of_root(document: Document) -> Iterator[str]:
     name, query = document["root"]["name"], document["query"]
     if document["root"]["fits"]:
         yield f"{name} fits {query}"
+        yield from fitting_lines(document)
         return
     if document["root"]["fits"] is None or not document["near_misses"]:
         yield f"Not determined within the time allowed: whether {name} fits {query}"
@@ -88,6 +90,23 @@ def _lines_of_root(document: Document) -> Iterator[str]:
         yield "Everything else fits."
     if document["remedies"]:
         yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
+
+
+def fitting_lines(document: Document) -> Iterator[str]:
+    """Yield how many roots fit, which of them a limited response has, and what Nova decides."""
+    fits, roots = document["fits"], document["roots"]
+    yield f"{fits:,} of {roots:,} roots fit."
+    limit = dict(parse_qsl(document["query"])).get("limit")
+    of_nova = "Nova's limit is [scheduler]max_placement_results, 1000 by default"
+    limited = f"The limit is {limit}" if limit else of_nova
+    yield (
+        f"{limited}: a response that leaves out roots begins at another root after each change, "
+        "so that every root gets its turn ([placement]rotate_limited_candidates)."
+    )
+    yield (
+        "Of the hosts in the response, Nova decides: see its filters and weighers in the log of "
+        "nova-scheduler."
+    )
 
 
 def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:

@@ -18,9 +18,11 @@ from placement.insight.explanation.changes import (
 )
 from placement.insight.explanation.facts import (
     Amounts,
+    Beside,
     EqualGroups,
     FreeFacts,
     InventoryFacts,
+    Link,
     MemberFacts,
     PartsFacts,
     RootFacts,
@@ -196,13 +198,29 @@ def _of_provider(unmet: Unmet, names: Names) -> str:
         if isinstance(requirement, InUnits):
             limits = (amounts.min_unit, amounts.max_unit, (amounts.step_size,))
             return _outside(requirement.value(), amounts.needed, *limits) + where
+        if facts.beside:
+            return f"{requirement.unmet(names)}{where}: {_beside(facts.beside)}"
     return unmet.requirement.unmet(names) + where
 
 
 def _free(amounts: Amounts) -> str:
-    is_reserved = amounts.capacity <= 0 < amounts.reserved
     free = f"{amounts.resource_class} {max(amounts.free, 0)} of {amounts.needed}"
-    return f"{free}{' (all reserved)' if is_reserved else ''}"
+    return f"{free} ({amounts.state})" if amounts.state else free
+
+
+def _beside(beside: Beside) -> str:
+    """Return which provider of another tree has the class, and why the root cannot use it."""
+    match beside.missing:
+        case Link.SHARING_TRAIT:
+            return (
+                f"{beside.provider.name} of the same aggregate has it, without the trait "
+                "MISC_SHARES_VIA_AGGREGATE"
+            )
+        case Link.AGGREGATE:
+            return f"{beside.provider.name} has it and shares it, with other aggregates"
+        case Link.TREE:
+            return f"{beside.provider.name} has it, in another tree"
+    assert_never(beside.missing)
 
 
 def change_text(change: Change, names: Names) -> str:

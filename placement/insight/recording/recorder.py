@@ -46,6 +46,7 @@ _MOST_WAITING = 100
 _ATTEMPTS = 8  # processes count equal requests in one row
 _CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
 _MOST_CPU_AT_ONCE = 0.5
+_BURST_SECONDS = 4.0
 _REPEATED: Final = "repeated"
 _FURTHER: Final = {
     "version": 1,
@@ -111,7 +112,8 @@ class Recorder:
         """Count a record of this kind if the rate allows it; return whether it does."""
         now, rate = self._clock(), self._settings.per_second
         with self._counting:
-            allowance = self._records.setdefault(kind, _Allowance(rate, rate, now))
+            allowance = _Allowance(rate, rate * _BURST_SECONDS, now)
+            allowance = self._records.setdefault(kind, allowance)
             if allowance.left(now) < 1:
                 return False
             allowance.take(1)

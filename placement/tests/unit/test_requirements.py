@@ -20,6 +20,7 @@ NAMED_IN = {
     "insight.explanation.fitting_roots": "with one suffixed group, isolate is no condition",
     "insight.explanation.funnel_facts": "facts of some kinds, in addition to the sentence",
     "insight.explanation.model": "the order of the funnel",
+    "insight.explanation.near_miss_facts": "a provider in an aggregate of the root",
     "insight.explanation.near_misses": "a class without inventory counts twice",
     "insight.explanation.relaxations": "same_subtree that the API requires",
     "insight.explanation.words": "amounts of a provider beside the sentence",

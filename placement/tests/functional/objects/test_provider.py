@@ -240,8 +240,12 @@ def test_missing_provider_cannot_be_removed(store):
 
 def test_a_parent_cannot_be_removed(store):
     root = new_provider(store)
+    child = new_provider(store, parent=root)
     new_provider(store, parent=root)
-    with pytest.raises(exception.ProviderHasChildren):
+    sentence = (
+        rf"It has child resource providers\. Delete them first: 2 in all, among them .*{child}"
+    )
+    with pytest.raises(exception.ProviderHasChildren, match=sentence):
         provider.delete(store, root)
 
 

@@ -164,7 +164,14 @@ def test_one_host_is_explained_by_its_name(explain):
 def test_one_host_that_fits(explain):
     for host in ("host1", HOST):
         code, printed = explain("resources=VCPU:8", "--host", host)
-        assert (code, printed.out) == (0, "host1 fits resources=VCPU:8\n")
+        assert code == 0
+        first, second, limit, decision = printed.out.splitlines()
+        assert (first, second) == ("host1 fits resources=VCPU:8", "1 of 1 roots fit.")
+        assert "[scheduler]max_placement_results" in limit
+        assert "[placement]rotate_limited_candidates" in limit
+        assert "nova-scheduler" in decision
+    code, printed = explain("resources=VCPU:8&limit=3", "--host", "host1")
+    assert "The limit is 3: " in printed.out
 
 
 @ON_SQLITE
@@ -188,3 +195,5 @@ def test_an_id_without_records_is_said(explain):
     code, printed = explain("--request-id", "req-nothing")
     assert code == 1
     assert "req-nothing" in printed.err
+    assert "Placement may have returned candidates, which Nova then filtered" in printed.err
+    assert "nova-scheduler" in printed.err

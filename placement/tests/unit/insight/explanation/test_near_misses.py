@@ -2,7 +2,10 @@
 
 import itertools
 
+import pytest
+
 from placement.core.search.deadline import Deadline
+from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explain
 from placement.insight.explanation.model import Completeness
 from placement.insight.explanation.query import Question
@@ -112,3 +115,65 @@ def test_the_deadline_leaves_what_is_known():
         seen |= results
     assert seen == {Completeness.CUT, Completeness.CONFIRMED}
     assert all(miss.complete for miss in explanation.near_misses)
+
+
+# --- what an operator can act on ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "resources=VGPU:1&required=CUSTOM_T",
+        "resources=VCPU:1&resources1=VGPU:1&required1=CUSTOM_T",
+        "resources=VCPU:1,VGPU:1&required=CUSTOM_T",
+    ],
+)
+def test_a_device_with_the_trait_that_is_used_is_named_not_a_free_one_without(names, query):
+    """Servers can be moved from it; a device does not get a trait of another one."""
+    used, free = names
+    devices = sorted([f"  {used} VGPU=1(used=1) +CUSTOM_T", f"  {free} VGPU=1"])
+    for lines in (devices, devices[::-1]):
+        picture = "\n".join(["h VCPU=8", *lines])
+        assert lacks(picture, query) == {"h": [f"capacity {used}"]}
+
+
+def texts(picture, query):
+    """Return the sentences of each near miss, by the name of the root."""
+    document = as_json(explained(picture, query))
+    return {
+        miss["name"]: [each["text"] for each in miss["unmet"]] for miss in document["near_misses"]
+    }
+
+
+def test_an_amount_that_is_not_free_is_in_use_or_reserved_or_both():
+    picture = (
+        "a CUSTOM_NODE=1(used=1,reserved=1)\nb CUSTOM_NODE=1(reserved=1)\nc CUSTOM_NODE=1(used=1)"
+    )
+    assert texts(picture, "resources=CUSTOM_NODE:1") == {
+        "a": ["CUSTOM_NODE 0 of 1 (in use, reserved)"],
+        "b": ["CUSTOM_NODE 0 of 1 (reserved)"],
+        "c": ["CUSTOM_NODE 0 of 1 (in use)"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("slot", "sentence"),
+    [
+        (
+            "slot CUSTOM_SLOT=1 @x",
+            ": slot of the same aggregate has it, without the trait MISC_SHARES_VIA_AGGREGATE",
+        ),
+        (
+            "slot CUSTOM_SLOT=1 @y +MISC_SHARES_VIA_AGGREGATE",
+            ": slot has it and shares it, with other aggregates",
+        ),
+        ("host-slot CUSTOM_SLOT=1", ": host-slot has it, in another tree"),
+        ("slot CUSTOM_SLOT=1", ""),
+        ("slot CUSTOM_SLOT=1 @y", ""),
+        ("host2 CUSTOM_SLOT=1", ""),  # another host
+    ],
+)
+def test_a_provider_beside_the_host_is_named_with_the_missing_link(slot, sentence):
+    missing = texts(f"host VCPU=8 @x\n{slot}", "resources=VCPU:1,CUSTOM_SLOT:1")
+    assert missing["host"] == [f"no inventory of CUSTOM_SLOT{sentence}"]
