@@ -79,7 +79,7 @@ def _counted(connection: sa.Connection, *queries: Query) -> Iterator[str]:
             yield sentence.format(count)
 
 
-def _inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
+def inconsistent_rows(connection: sa.Connection) -> Iterator[str]:
     """Yield a description and a remedy for each kind of inconsistent row."""
     yield from _counted(connection, *_INCONSISTENT)
     providers = connection.execute(_PARENTS).all()
@@ -183,7 +183,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Policy File JSON to YAML Migration", _policy_file),
         ("Policy Rules", _policy_rules),
         ("Usage Counters", _of_data(Code.FAILURE, _usage_counters)),
-        ("Odd Rows", _of_data(Code.FAILURE, _inconsistent_rows)),
+        ("Odd Rows", _of_data(Code.FAILURE, inconsistent_rows)),
         ("Used Numbers", _of_data(Code.WARNING, _used_numbers)),
     )
 
