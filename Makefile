@@ -34,7 +34,7 @@ test: $(VENV)/.test $(if $(filter-out placement/tests/unit% placement/tests/prop
 
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)
 	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
-		KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 HOSTILE_EVERY=1 INTERLEAVINGS=all PROPERTY_EXAMPLES=1000 \
+		LIMITED_HOSTS=3000 KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 HOSTILE_EVERY=1 INTERLEAVINGS=all PROPERTY_EXAMPLES=1000 \
 		$(BIN)/python -m pytest -n $(J) --dist loadgroup -o timeout=0 -rP --show-capture=stdout placement/tests/functional/stress \
 		placement/tests/functional/db/claims/test_races.py \
 		placement/tests/functional/db/interleavings \
@@ -42,6 +42,7 @@ stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for 
 		placement/tests/functional/db/schema/test_killed_sync.py \
 		placement/tests/functional/insight/repair/test_interrupted.py \
 		placement/tests/functional/http/test_hostile_input.py \
+		placement/tests/functional/handlers/test_limited_candidates.py \
 		placement/tests/property
 
 test-galera: $(VENV)/.test  ## Run stress and race tests on a Galera cluster of three nodes

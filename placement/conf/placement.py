@@ -31,13 +31,14 @@ If false, equal requests have equal responses until something changes. See
         "rotate_limited_candidates",
         default=True,
         help="""
-Begin a response that leaves out roots at another root after each change of the cloud.
+Select other roots after each change of the cloud if a response leaves out roots.
 
 If ``limit`` or ``max_allocation_candidates`` is less than the number of roots that satisfy a
-request, each of them gets its turn: the roots form a circle, standalone hosts and trees together,
-and each change of an inventory, an allocation, a trait or an aggregate moves the start. Between
-two changes, equal requests have equal responses, from every process. If false, such a response
-always has the first roots in the order of their creation, and the other roots are never offered.
+request, each of them gets its turn: each change of an inventory, an allocation, a trait or an
+aggregate selects other roots, scattered over all of them, standalone hosts and trees alike.
+Between two changes, equal requests have equal responses, from every process. If false, such a
+response always has the first roots in the order of their creation, and the other roots are never
+offered.
 
 The option has no effect if nothing is left out, with ``randomize_allocation_candidates``, or if
 ``max_allocation_candidates`` is set with the strategy depth-first.
@@ -92,8 +93,8 @@ candidates from as many trees as possible.
 The option applies only if ``max_allocation_candidates`` is set. Otherwise the response to a
 request with ``limit`` has one candidate of each root in turn, and the response without ``limit``
 has all. Roots are in the order of their creation; roots that satisfy the request by themselves
-precede trees and roots that need shared resources. See ``rotate_limited_candidates`` for where the
-response begins if roots are left out.
+precede trees and roots that need shared resources. See ``rotate_limited_candidates`` for which
+roots are selected if some are left out.
 """,
     ),
     cfg.FloatOpt(

@@ -169,23 +169,16 @@ class CandidateGenerator:
         yield from breadth_first(chain.from_iterable(streams_by_block))
 
     def first_candidates(
-        self, anchors: Sequence[int] | Indices, count: int
-    ) -> tuple[list[int], list[Candidate]]:
-        """Return the first candidates of ``count`` anchors, and the anchors that may have some.
-
-        The anchors after the last of these candidates are not examined.
-        """
-        possible: list[int] = []
+        self, anchors: Sequence[int] | Indices
+    ) -> tuple[list[Candidate], list[int]]:
+        """Return the first candidates of the anchors, and the anchors that may have some."""
         candidates: list[Candidate] = []
-        if count <= 0:
-            return possible, candidates
-        for block in self._problems.blocks(anchors, count):
+        possible: list[int] = []
+        for block in self._problems.blocks(anchors, len(anchors)):
             self._deadline.check()
             candidates += self._first_candidates(block)[0]
             possible += block.anchors
-            if len(candidates) >= count:
-                break
-        return possible, candidates[:count]
+        return candidates, possible
 
     def streams(
         self, anchors: Sequence[int] | Indices, rng: random.Random | None = None

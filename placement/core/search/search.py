@@ -38,6 +38,7 @@ again, with the same arithmetic (``core.capacity``). Clock and randomness are ar
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from math import gcd
 
 import numpy as np
 
@@ -50,7 +51,7 @@ from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import numbers
+from placement.core.snapshot.rows import Indices, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -58,6 +59,7 @@ MAX_SAMPLED = 100_000
 
 _FULL_TURN = 2**64
 _GOLDEN_RATIO = 0x9E3779B97F4A7C15  # its fraction, in units of a full turn
+_OTHER_RATIO = 0xD1B54A32D192ED03  # without relation to it: strides do not follow starts
 
 
 def search(  # noqa: PLR0913 - clock, randomness and turn are arguments
@@ -93,15 +95,25 @@ def search(  # noqa: PLR0913 - clock, randomness and turn are arguments
     return Candidates(candidates, entries, left_out)
 
 
-def start_of(turn: int, roots: int) -> int:
-    """Return the root at which a turn begins: the fraction of turn * golden ratio of the circle.
+def circle_of(turn: int, roots: int) -> tuple[int, int]:
+    """Return where a turn begins in a circle of roots, and its stride.
 
-    Integers only, so that every process computes the same root.
+    The start is the fraction of turn * golden ratio of the circle. The stride is between 5/9 and
+    2/3 of the circle, and has no common divisor with it, so every root is visited once. Integers
+    only, so that every process computes the same roots.
 
-    >>> [start_of(turn, 100) for turn in range(6)]
-    [0, 61, 23, 85, 47, 9]
+    >>> [circle_of(turn, 100) for turn in range(4)]
+    [(0, 57), (61, 67), (23, 63), (85, 61)]
     """
-    return (turn * _GOLDEN_RATIO % _FULL_TURN) * roots // _FULL_TURN
+    start = _fraction(turn * _GOLDEN_RATIO, roots)
+    stride = roots * 5 // 9 + _fraction(turn * _OTHER_RATIO, roots // 9) or 1
+    while gcd(stride, roots) != 1:
+        stride += 1
+    return start, stride
+
+
+def _fraction(angle: int, roots: int) -> int:
+    return angle % _FULL_TURN * roots // _FULL_TURN
 
 
 class _Search:
@@ -126,8 +138,7 @@ class _Search:
             return self._depth_first(generator)
         if count is None or count >= self._roots:
             return self._in_order(generator, self._anchors), 0
-        start = start_of(turn, self._roots) if self._settings.rotate else 0
-        firsts, possible = self._first_candidates(generator, start, count + 1)
+        firsts, possible = self._first_candidates(generator, turn, count)
         if len(firsts) > count:
             return firsts[:count], self._roots - count
         if not firsts:
@@ -154,26 +165,43 @@ class _Search:
         return candidates, self._roots - begun
 
     def _first_candidates(
-        self, generator: CandidateGenerator, start: int, count: int
+        self, generator: CandidateGenerator, turn: int, count: int
     ) -> tuple[list[Candidate], list[int]]:
-        """Return the first candidates of ``count`` roots of the circle, from the start on.
+        """Return the first candidates of ``count`` roots that the turn selects, and of another.
 
-        Also the trees that may have candidates, as far as they were examined.
+        The other candidate, after them, is only searched for to know whether roots are left out.
+        Also returns the trees that may have candidates, as far as they were examined.
         """
-        standalone, others = self._anchors.standalone, self._anchors.others
-        first = max(start - len(standalone), 0)
+        start, stride = circle_of(turn, self._roots) if self._settings.rotate else (0, 1)
         candidates: list[Candidate] = []
         possible: list[int] = []
-        parts = ((standalone[start:], others[first:]), (standalone[:start], others[:first]))
-        for providers, trees in parts:
-            missing = count - len(candidates)
-            if missing <= 0:
-                break
-            candidates += generator.standalone(providers[:missing].tolist())
-            anchors, firsts = generator.first_candidates(trees, count - len(candidates))
+        # One kind is searched in the order of the circle, so the other candidate is the last.
+        has_one_kind = len(self._anchors.standalone) in (0, self._roots)
+        first_size = size = count + has_one_kind
+        examined = 0
+        while len(candidates) <= count and examined < self._roots:
+            steps = np.arange(examined, min(examined + size, self._roots))
+            firsts, trees = self._firsts_of(generator, (start + steps * stride) % self._roots)
             candidates += firsts
-            possible += anchors
+            possible += trees
+            examined += size
+            size = max(count + 1 - len(candidates), 2 * (examined - first_size))
         return candidates, possible
+
+    def _firsts_of(
+        self, generator: CandidateGenerator, selected: Indices
+    ) -> tuple[list[Candidate], list[int]]:
+        """Return the first candidates of roots, those of the kind of the first root first.
+
+        Also the trees that may have candidates.
+        """
+        standalone, others = self._anchors.standalone, self._anchors.others
+        is_standalone = selected < len(standalone)
+        providers = generator.standalone(standalone[selected[is_standalone]].tolist())
+        firsts, trees = generator.first_candidates(
+            others[selected[~is_standalone] - len(standalone)]
+        )
+        return providers + firsts if is_standalone[0] else firsts + providers, trees
 
     def randomized(self, rng: random.Random) -> tuple[list[Candidate], int]:
         """Return a random choice of candidates, in random order, and the least number left out.

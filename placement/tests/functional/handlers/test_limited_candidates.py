@@ -1,6 +1,7 @@
 """Limited responses over HTTP: a client that takes the emptiest host fills all hosts evenly.
 
-With PLACEMENT_TEST_HOSTS=3000 the cloud and the limit are 100 times as large.
+Of equal hosts it takes the first, in an order of its own, as Nova's weighers do. With
+LIMITED_HOSTS=3000 the cloud and the limit are 100 times as large, and each host has one claim.
 """
 
 import logging
@@ -16,8 +17,11 @@ from oslo_config import cfg
 from placement.deploy import load
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.36"}
-HOSTS = int(os.environ.get("PLACEMENT_TEST_HOSTS", "30"))
-LIMIT, CLAIMS = HOSTS // 3, HOSTS * 5
+HOSTS = int(os.environ.get("LIMITED_HOSTS", "30"))
+CLAIMS = max(HOSTS, 150)
+LIMIT = HOSTS // 3
+# of random responses the mean is 0.3 with 30 hosts, 0.031 with 3,000; single runs vary
+MOST = 0.75 if HOSTS < 150 else 0.08
 QUERY = f"/allocation_candidates?resources=MEMORY_MB:1024&limit={LIMIT}"
 
 
@@ -56,10 +60,11 @@ def free(summary) -> int:
 def filled(http: webtest.TestApp, hosts: list[str]) -> tuple[float, int]:
     """Claim for servers; return the deviation of servers per host, and the hosts never offered."""
     servers, offered = Counter(dict.fromkeys(hosts, 0)), set()
+    number_of = {host: number for number, host in enumerate(hosts)}
     for _ in range(CLAIMS):
         summaries = http.get(QUERY, headers=HEADERS).json["provider_summaries"]
         offered |= summaries.keys()
-        host = max(summaries, key=lambda uuid: free(summaries[uuid]))
+        host = max(summaries, key=lambda uuid: (free(summaries[uuid]), -number_of[uuid]))
         claim = {
             "allocations": {host: {"resources": {"MEMORY_MB": 1024}}},
             "consumer_generation": None,
@@ -86,21 +91,21 @@ def test_every_host_is_offered_and_hosts_are_filled_evenly(fill):
     deviation, never_offered = fill()
     logging.info("rotated: deviation %.2f", deviation)
     assert never_offered == 0
-    assert deviation <= 0.75  # 0.3 on average with random responses
+    assert deviation <= MOST
 
 
 def test_random_responses_offer_every_host(fill):
     deviation, never_offered = fill(randomize_allocation_candidates=True)
     logging.info("randomized: deviation %.2f", deviation)
     assert never_offered == 0
-    assert deviation <= 0.75
+    assert deviation <= MOST
 
 
 def test_without_rotation_most_hosts_are_never_offered(fill):
     deviation, never_offered = fill(rotate_limited_candidates=False)
     logging.info("not rotated: deviation %.2f", deviation)
     assert never_offered == HOSTS - LIMIT
-    assert deviation > 5
+    assert deviation > 1
 
 
 def test_processes_return_the_same_bytes_until_something_changes(conf, store):

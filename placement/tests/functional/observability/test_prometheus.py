@@ -12,6 +12,7 @@ import pytest
 import requests
 import yaml
 
+from placement.events import CUT_RESPONSES, ROOTS_LEFT_OUT
 from placement.tests.support.processes import ROOT, ApiProcess, program
 from placement.tests.support.servers import free_port
 
@@ -124,11 +125,16 @@ def check_names(url):
     ]
 
 
-def use(url):
+def sender(url):
     def send(method, path, body=None, version="latest"):
         headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": f"placement {version}"}
         return requests.request(method, f"{url}{path}", json=body, headers=headers, timeout=30)
 
+    return send
+
+
+def use(url):
+    send = sender(url)
     host = send("POST", "/resource_providers", {"name": "host1"}).json()["uuid"]
     path = f"/resource_providers/{host}"
     for noun, body in (
@@ -242,3 +248,26 @@ def check_all(prometheus):
     }
     assert states == dict.fromkeys((rule["alert"] for rule in rules()), "ok")
     return True
+
+
+CUTS = (CUT_RESPONSES.name, ROOTS_LEFT_OUT.name)
+
+
+def total(url, name):
+    """Return the value of a counter, which is the sum over the processes."""
+    return float(re.search(rf"^{name}_total (\S+)$", scraped(url), re.MULTILINE)[1])
+
+
+def test_responses_whose_limit_leaves_out_roots_are_counted(service):
+    send = sender(service)
+    for number in range(3):
+        host = send("POST", "/resource_providers", {"name": f"cut{number}"}).json()["uuid"]
+        inventories = {"PGPU": {"total": 1}}
+        body = {"resource_provider_generation": 0, "inventories": inventories}
+        send("PUT", f"/resource_providers/{host}/inventories", body)
+    before = [total(service, name) for name in CUTS]
+    for limit, returned in ((1, 1), (2, 2), (3, 3), (4, 3)):
+        found = send("GET", f"/allocation_candidates?resources=PGPU:1&limit={limit}").json()
+        assert len(found["allocation_requests"]) == returned
+    after = [total(service, name) for name in CUTS]
+    assert [new - old for new, old in zip(after, before, strict=True)] == [2, 2 + 1]

@@ -7,6 +7,7 @@ from itertools import zip_longest
 import pytest
 
 from placement.core.model import ProviderState
+from placement.core.request import SearchSettings
 from placement.core.search.candidates import Candidate
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.support.oracle import Oracle
@@ -114,7 +115,8 @@ def test_with_a_limit_roots_take_turns(query: str):
         if candidate is not None
     ]
     for limit in (1, 7, 16, 17, 33, 60, len(by_root), len(by_root) + 1, 400, len(turns), 9999):
-        candidates = ask(snapshot(), f"{query}&limit={limit}").candidates
+        limited, in_order = f"{query}&limit={limit}", SearchSettings(rotate=False)
+        candidates = ask(snapshot(), limited, settings=in_order).candidates
         assert [text(candidate) for candidate in candidates] == turns[:limit]
 
 
