@@ -145,6 +145,17 @@ class Allocations(Statements):
             .values(resource_provider_id=target_id, updated_at=utcnow())
         )
 
+    def touch(self, uuids: Iterable[str]) -> None:
+        """Write the allocations of consumers, so that concurrent changes of them conflict.
+
+        A lock is not enough: Galera nodes do not see each other's locks.
+        """
+        for chunk in chunks(uuids):
+            of_consumers = _allocation.consumer_id.in_(chunk)
+            self._connection.execute(
+                allocations.update().where(of_consumers).values(updated_at=utcnow())
+            )
+
     def without(self, uuids: Iterable[str]) -> set[str]:
         """Return the UUIDs of the consumers without allocations."""
         empty = set(uuids)

@@ -6,6 +6,7 @@ only tables and columns of the first revision.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,6 +21,7 @@ from placement.db.writes import chunks
 _provider = resource_providers.c
 _consumer_id = allocations.c.consumer_id
 _parent = resource_providers.alias("parent").c
+_IS_ROOTLESS = _provider.root_provider_id.is_(None)
 _PARENT = sa.select(_parent.id).where(_parent.id == _provider.parent_provider_id)
 
 
@@ -33,15 +35,16 @@ def set_root_provider_ids(store: Store, limit: int) -> int:
 
 
 def _set_roots(tx: Transaction, limit: int) -> int:
-    rootless = sa.select(_provider.id).where(_provider.root_provider_id.is_(None))
+    rootless = sa.select(_provider.id).where(_IS_ROOTLESS)
     ids = tx.connection.scalars(rootless.order_by(_provider.id).limit(limit)).all()
+    changed = 0
     for id_ in ids:
-        root = _root_of(tx.connection, id_)
-        update = resource_providers.update().where(_provider.id == id_)
-        tx.connection.execute(update.values(root_provider_id=root, updated_at=utcnow()))
-    if ids and sa.inspect(tx.connection).has_table("clocks"):
+        values = {"root_provider_id": _root_of(tx.connection, id_), "updated_at": utcnow()}
+        update = resource_providers.update().where(_provider.id == id_, _IS_ROOTLESS)
+        changed += tx.connection.execute(update.values(values)).rowcount
+    if changed and sa.inspect(tx.connection).has_table("clocks"):
         start_epoch(tx.connection)  # running processes load everything again
-    return len(ids)
+    return changed
 
 
 def _root_of(connection: sa.Connection, id_: int) -> int:
@@ -62,7 +65,7 @@ def create_incomplete_consumers(store: Store, limit: int, incomplete: Incomplete
 def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsumer) -> int:
     project_id = _id(tx.connection, projects.c.external_id, incomplete.project_id)
     user_id = _id(tx.connection, users.c.external_id, incomplete.user_id)
-    uuids = _still_without_record(tx.connection, limit)
+    uuids = _still_without_record(tx, limit)
     rows = [
         {
             "uuid": uuid,
@@ -78,22 +81,22 @@ def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsume
     return len(rows)
 
 
-def _still_without_record(connection: sa.Connection, limit: int) -> list[str]:
+def _still_without_record(tx: Transaction, limit: int) -> list[str]:
     """Return UUIDs of consumers that have allocations, locked, and no row.
 
     The first statement locks nothing: the allocations may be removed or replaced before they are
-    locked. They are written, not only locked, because Galera nodes do not see each other's locks.
+    locked.
     """
-    uuids = connection.scalars(without_record().limit(limit)).all()
-    remaining: list[str] = []
-    for chunk in chunks(uuids):
-        of_consumers = _consumer_id.in_(chunk)
-        connection.execute(allocations.update().where(of_consumers).values(updated_at=utcnow()))
-        remaining += connection.scalars(without_record().where(of_consumers))
-    return remaining
+    uuids = tx.connection.scalars(without_record().limit(limit)).all()
+    tx.allocations.touch(uuids)
+    return [
+        uuid
+        for chunk in chunks(uuids)
+        for uuid in tx.connection.scalars(without_record().where(_consumer_id.in_(chunk)))
+    ]
 
 
-def without_record() -> sa.Select[tuple[str]]:
+def without_record() -> sa.Select[Any]:
     """Select the UUIDs of consumers that have allocations and no row."""
     joined = allocations.outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
     return (

@@ -152,7 +152,9 @@ class CreateConsumer(Action):
         if tx.allocations.without([self.consumer]):
             raise ChangedSince(f"The consumer {self.consumer} has no allocations any more.")
         owners = tx.consumers.owners([claim], locked)
-        repair.record({"consumers": {"uuid": [self.consumer]}})
+        own = [self.consumer]
+        repair.record({"consumers": {"uuid": own}, "allocations": {"consumer_id": own}})
+        tx.allocations.touch(own)
         tx.execute_all(savings(owners, locked.ids))
 
 
