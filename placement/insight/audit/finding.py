@@ -57,22 +57,30 @@ class Named(NamedTuple):
 class Finding:
     """A defect, or a possible defect, of the database.
 
-    ``cause`` is empty if unknown. ``command`` is the format of ``repair_command``, with which the
+    ``cause`` is empty if unknown. With ``ends``, the state ends without an operator: it is a
+    notice, and is not repaired. ``command`` is the format of ``repair_command``, with which the
     repair begins: it writes a plan, or shows what to decide on. ``listed`` sets this command, and
     ``names``, the names of the providers in the rows by UUID.
     """
 
+    code: ClassVar[str]
+    level: ClassVar[str] = ERROR
     command: ClassVar[str] = PLAN
 
-    code: str = ""
-    severity: str = ERROR
     cause: str = ""
     repair: str = ""
     repair_command: str = ""
     names: Names = field(default_factory=dict)
+    ends: bool = False
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, code: str = "", level: str = "", command: str = "") -> None:
+        cls.code, cls.level, cls.command = code, level or cls.level, command or cls.command
         dataclass(frozen=True, kw_only=True)(cls)
+
+    @property
+    def severity(self) -> str:
+        """The severity of this finding."""
+        return NOTICE if self.ends else self.level
 
     @classmethod
     def row_names(cls) -> Sequence[str]:
@@ -85,11 +93,6 @@ class Finding:
         values = {name: getattr(self, name) for name in self.row_names()}
         return {name: value for name, value in values.items() if (name, value) != _NO_PROVIDER}
 
-    @property
-    def ends(self) -> bool:
-        """Whether the state ends without an operator: it is not repaired."""
-        return self.severity == NOTICE != type(self).severity
-
     def listed(self, providers: Names, commands: Commands) -> Self:
         """Return the finding with the names of its providers, and with its command."""
         command = "" if self.ends else self.first_command(commands)
@@ -97,7 +100,8 @@ class Finding:
 
     def first_command(self, commands: Commands) -> str:
         """Return the command with which the repair begins."""
-        return _Command().vformat(self.command, (), {**vars(self), "commands": commands})
+        values = {**vars(self), "code": self.code, "commands": commands}
+        return _Command().vformat(self.command, (), values)
 
     def as_json(self) -> dict[str, object]:
         """Return the finding in the document of findings."""
@@ -133,9 +137,10 @@ class OfInventory(OfProvider):
     resource_class: str
 
 
-class OfLaterRelease(Finding):
+class OfLaterRelease(Finding, level=NOTICE):
     """A finding in the document of a later release of the service."""
 
+    code: str  # type: ignore[misc]  # of each finding, not of the class
     unknown: Mapping[str, object]
 
     @property

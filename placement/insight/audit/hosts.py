@@ -19,22 +19,23 @@ from placement.insight.names import short_name
 _SET_AGGREGATES = "openstack --os-placement-api-version 1.1 resource provider aggregate set"
 
 
-class HypervisorWithoutProvider(Finding):
+class HypervisorWithoutProvider(
+    Finding,
+    code="hypervisor_without_provider",
+    command="placement-manage identity {hypervisor.name!q}",
+):
     """A hypervisor whose UUID no provider has; ``provider`` has its name."""
 
-    code: str = "hypervisor_without_provider"
-    command = "placement-manage identity {hypervisor.name!q}"
     repair: str = "see the log of nova-compute on the host; adopt or rename the other provider"
     hypervisor: Named
     provider: Named | None
 
 
-class ProviderWithoutHypervisor(OfProvider):
+class ProviderWithoutHypervisor(
+    OfProvider, code="provider_without_hypervisor", level=NOTICE, command=IDENTITY
+):
     """A host that nova does not have."""
 
-    code: str = "provider_without_hypervisor"
-    severity: str = NOTICE
-    command = IDENTITY
     cause: str = "the host was removed, or belongs to another region"
     repair: str = "move its consumers away, and retire it"
 
@@ -58,12 +59,11 @@ def hypervisors(of_nova: Mapping[str, str], providers: AuditedProviders) -> Iter
         yield ProviderWithoutHypervisor(provider=Named(uuid, names[uuid]))
 
 
-class AggregatesOfNova(OfProvider):
+class AggregatesOfNova(
+    OfProvider, code="aggregates_of_nova", level=WARNING, command=SYNC_AGGREGATES
+):
     """A host in other aggregates in nova; ``aggregates`` are to stay."""
 
-    code: str = "aggregates_of_nova"
-    severity: str = WARNING
-    command = SYNC_AGGREGATES
     cause: str = "the host is in other aggregates in nova than in Placement"
     missing: Sequence[Named]
     extra: Sequence[Named]

@@ -106,9 +106,10 @@ def _finding(document: Response) -> Finding:
     rows = {name: _value(value) for name, value in document["rows"].items()}
     kind = KINDS.get(document["code"])
     if kind is None:
-        return OfLaterRelease(unknown=rows, **said)
+        return OfLaterRelease(code=document["code"], unknown=rows, **said)
     known: Any = {name: rows.get(name) for name in kind.row_names()}
-    return kind(**known, **said)
+    ends = document.get("severity") == NOTICE != kind.level
+    return kind(**known, **said, ends=ends)
 
 
 def _value(value: Any) -> Any:

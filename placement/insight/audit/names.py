@@ -15,12 +15,14 @@ _MOST_USED = 20
 _CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type!q}"
 
 
-class SimilarNames(Finding):
+class SimilarNames(
+    Finding,
+    code="similar_names",
+    level=NOTICE,
+    command="placement-manage identity {providers[0].name!q}",
+):
     """Roots that may be one host."""
 
-    code: str = "similar_names"
-    severity: str = NOTICE
-    command = "placement-manage identity {providers[0].name!q}"
     repair: str = "keep one, and move the allocations of the others to it"
     providers: Sequence[Named]
 
@@ -39,12 +41,11 @@ def similar_names(state: AuditedState) -> Iterator[SimilarNames]:
             yield SimilarNames(providers=group, cause=f"all may be the host {name}")
 
 
-class HostWithoutAggregate(OfProvider):
+class HostWithoutAggregate(
+    OfProvider, code="host_without_aggregate", level=NOTICE, command=SYNC_AGGREGATES
+):
     """A host in no aggregate."""
 
-    code: str = "host_without_aggregate"
-    severity: str = NOTICE
-    command = SYNC_AGGREGATES
     repair: str = "add it to its host aggregates in nova, which synchronizes them"
 
 
@@ -61,29 +62,23 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[HostWithoutAggregat
         yield from (HostWithoutAggregate(provider=host.named, cause=cause) for host in missing)
 
 
-class UnusedClass(Finding):
+class UnusedClass(Finding, code="unused_class", level=NOTICE):
     """A custom resource class that nothing uses."""
 
-    code: str = "unused_class"
-    severity: str = NOTICE
     repair: str = "delete the resource class"
     resource_class: str
 
 
-class UnusedTrait(Finding):
+class UnusedTrait(Finding, code="unused_trait", level=NOTICE):
     """A custom trait that no provider has."""
 
-    code: str = "unused_trait"
-    severity: str = NOTICE
     repair: str = "delete the trait"
     trait: str
 
 
-class UnusedType(Finding):
+class UnusedType(Finding, code="unused_type", level=NOTICE):
     """A consumer type that no consumer has."""
 
-    code: str = "unused_type"
-    severity: str = NOTICE
     cause: str = "no consumer has it"
     repair: str = "delete the consumer type"
     type: str
@@ -106,12 +101,9 @@ def _numbers(state: AuditedState) -> Mapping[str, int]:
     return {name: number for name, number in state.consumer_types.items() if name is not None}
 
 
-class SimilarTypes(Finding):
+class SimilarTypes(Finding, code="similar_types", level=NOTICE, command=_CONSUMERS_OF_TYPE):
     """A consumer type that may be a misspelled one."""
 
-    code: str = "similar_types"
-    severity: str = NOTICE
-    command = _CONSUMERS_OF_TYPE
     repair: str = "correct the client that writes this type"
     type: str
     consumers: int
@@ -147,12 +139,11 @@ def _stem(name: str) -> str:
     return name.replace("_", "").removesuffix("S")
 
 
-class UntypedConsumers(Finding):
+class UntypedConsumers(
+    Finding, code="untyped_consumers", level=NOTICE, command=_CONSUMERS_OF_TYPE
+):
     """Consumers without a type, beside others with one."""
 
-    code: str = "untyped_consumers"
-    severity: str = NOTICE
-    command = _CONSUMERS_OF_TYPE
     cause: str = "written below microversion 1.38, while other consumers have a type"
     repair: str = "upgrade the client that writes them; its next write sets the type"
     type: str

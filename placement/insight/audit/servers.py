@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
-from placement.insight.audit.finding import NOTICE, PLAN_LIVE, Amounts, Finding, Named
+from placement.insight.audit.finding import PLAN_LIVE, Amounts, Finding, Named
 from placement.insight.audit.model import AuditedProviders, LiveConsumers, Skipped
 from placement.insight.consumers.model import ListedConsumer
 
@@ -48,38 +48,32 @@ class OfConsumer(Finding):
         )
 
 
-class OrphanedConsumer(OfConsumer):
+class OrphanedConsumer(OfConsumer, code="orphaned_consumer", command=PLAN_LIVE):
     """A consumer that the list of live consumers lacks."""
 
-    code: str = "orphaned_consumer"
-    command = PLAN_LIVE
     cause: str = "the list of live consumers does not have it"
     repair: str = "remove its allocations, and the consumer"
 
 
-class DoubledConsumer(OfConsumer):
+class DoubledConsumer(OfConsumer, code="doubled_consumer", command=PLAN_LIVE):
     """A server with allocations on ``others``, whose ``providers`` have them, beside its host."""
 
-    code: str = "doubled_consumer"
-    command = PLAN_LIVE
     host: Named
     others: Sequence[Named]
     providers: Sequence[str]
 
 
-class AllocationsOnOtherHost(OfConsumer):
+class AllocationsOnOtherHost(
+    OfConsumer, code="allocations_on_other_host", command=f"{_HEAL} --force"
+):
     """A server with allocations, but none on its host."""
 
-    code: str = "allocations_on_other_host"
-    command = f"{_HEAL} --force"
     host: Named
 
 
-class ServerWithoutAllocations(Finding):
+class ServerWithoutAllocations(Finding, code="server_without_allocations", command=_HEAL):
     """A server with a host and without allocations."""
 
-    code: str = "server_without_allocations"
-    command = _HEAL
     repair: str = "create its allocations from its flavor"
     consumer: str
     host: Named
@@ -154,7 +148,7 @@ class Servers:
         An evacuation leaves allocations on the source, which nova removes when the source returns.
         """
 
-        def doubled(others: Sequence[str], **said: str) -> DoubledConsumer:
+        def doubled(others: Sequence[str], **said: str | bool) -> DoubledConsumer:
             return DoubledConsumer.of(
                 consumer,
                 host=Named(host, names[host]),
@@ -181,7 +175,7 @@ class Servers:
         for root in sorted(down):
             cause = f"the instance was evacuated to {names[host]}, and {names[root]} is down"
             repair = f"none: nova removes the allocations when {names[root]} returns"
-            yield doubled([root], cause=cause, repair=repair, severity=NOTICE)
+            yield doubled([root], cause=cause, repair=repair, ends=True)
 
     def _compare_without(self, uuid: str) -> None:
         """Compare a server that has no allocations."""

@@ -18,22 +18,16 @@ class OfTree(OfProvider):
         return super().first_command(commands) if self.expected_root else ""
 
 
-class MissingRoot(OfTree):
+class MissingRoot(OfTree, code="missing_root"):
     """A provider without a root."""
 
-    code: str = "missing_root"
 
-
-class MissingParent(OfTree):
+class MissingParent(OfTree, code="missing_parent"):
     """A provider whose parent does not exist."""
 
-    code: str = "missing_parent"
 
-
-class WrongRoot(OfTree):
+class WrongRoot(OfTree, code="wrong_root"):
     """A provider with another root than its parent."""
-
-    code: str = "wrong_root"
 
 
 def trees(state: AuditedState) -> Iterator[OfTree]:
@@ -94,10 +88,9 @@ def _ancestors(provider: AuditedProvider, state: AuditedState) -> Iterator[Audit
         current = state.provider(current.parent_id)
 
 
-class NestedComputeNode(OfProvider):
+class NestedComputeNode(OfProvider, code="nested_compute_node"):
     """A host below another one; ``parent`` and ``root`` are None in documents before 1.1."""
 
-    code: str = "nested_compute_node"
     repair: str = "make it the root of its own tree, with the providers below it"
     host: Named
     parent: str | None
@@ -119,11 +112,9 @@ def nested_compute_nodes(state: AuditedState) -> Iterator[NestedComputeNode]:
             )
 
 
-class EditedProvider(OfProvider):
+class EditedProvider(OfProvider, code="edited_by_sql", command="placement-manage db sync"):
     """A provider whose row was changed by SQL: the UUIDs in the database and in the snapshot."""
 
-    code: str = "edited_by_sql"
-    command = "placement-manage db sync"
     cause: str = "the row was changed by SQL: requests by UUID and by name disagree"
     repair: str = "run db sync, so that each process loads the data again"
     provider_id: int

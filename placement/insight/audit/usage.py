@@ -25,10 +25,9 @@ from placement.insight.audit.model import (
 _NO_USAGE = UsageSum(0, None)
 
 
-class MissingProvider(Finding):
+class MissingProvider(Finding, code="missing_provider"):
     """Allocations on a provider that does not exist."""
 
-    code: str = "missing_provider"
     cause: str = "the provider was removed without its allocations"
     repair: str = "delete the allocations"
     provider_id: int
@@ -36,11 +35,9 @@ class MissingProvider(Finding):
     used: int
 
 
-class MissingInventory(OfInventory):
+class MissingInventory(OfInventory, code="missing_inventory", command=CONSUMERS):
     """Allocations of a class without an inventory."""
 
-    code: str = "missing_inventory"
-    command = CONSUMERS
     cause: str = "the inventory was removed without its allocations"
     repair: str = "add the inventory again, or move the consumers away"
     used: int
@@ -57,10 +54,9 @@ def without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
             yield MissingInventory(provider=provider.named, resource_class=name, used=usage.amount)
 
 
-class MissingConsumer(Finding):
+class MissingConsumer(Finding, code="missing_consumer"):
     """Allocations of a consumer without a row."""
 
-    code: str = "missing_consumer"
     repair: str = "create the consumer for the incomplete project and user"
     consumer: str
     allocations: Amounts
@@ -78,10 +74,9 @@ def missing_consumers(state: AuditedState) -> Iterator[MissingConsumer]:
         yield MissingConsumer(consumer=uuid, allocations=allocations)
 
 
-class EmptyConsumer(Finding):
+class EmptyConsumer(Finding, code="empty_consumer"):
     """A consumer without allocations."""
 
-    code: str = "empty_consumer"
     cause: str = "its allocations were deleted without it"
     repair: str = "delete the consumer"
     consumer: str
@@ -94,10 +89,9 @@ def empty_consumers(state: AuditedState) -> Iterator[EmptyConsumer]:
         yield EmptyConsumer(consumer=uuid, generation=generation)
 
 
-class UsageCounter(OfInventory):
+class UsageCounter(OfInventory, code="usage_counter"):
     """A usage counter that is not the sum of the allocations."""
 
-    code: str = "usage_counter"
     cause: str = "another program wrote to the database: openstack-placement, or SQL"
     repair: str = "set the counter to the sum"
     counter: int
@@ -116,10 +110,9 @@ def usage_counters(state: AuditedState) -> Iterator[UsageCounter]:
             )
 
 
-class Excess(OfInventory):
+class Excess(OfInventory, command=CONSUMERS):
     """More usage than the capacity."""
 
-    command = CONSUMERS
     used: int
     capacity: int
     total: int
@@ -127,18 +120,15 @@ class Excess(OfInventory):
     allocation_ratio: float
 
 
-class OverCapacity(Excess):
+class OverCapacity(Excess, code="over_capacity"):
     """Usage that exceeds the capacity without the reserved amount as well."""
 
-    code: str = "over_capacity"
     repair: str = "raise the capacity, or move consumers away"
 
 
-class ReservedInUse(Excess):
+class ReservedInUse(Excess, code="reserved_in_use", level=NOTICE):
     """Usage that exceeds the capacity only through the reserved amount."""
 
-    code: str = "reserved_in_use"
-    severity: str = NOTICE
     repair: str = "none if the amount was reserved on purpose, as nova does in use"
 
 
@@ -186,12 +176,14 @@ def _inventories(
             yield provider, inventory, state.usage.get(key, _NO_USAGE)
 
 
-class ProviderWithoutInventory(OfProvider):
+class ProviderWithoutInventory(
+    OfProvider,
+    code="provider_without_inventory",
+    level=NOTICE,
+    command="openstack resource provider tree --in-tree {provider.uuid}",
+):
     """A provider without inventory, usage and children."""
 
-    code: str = "provider_without_inventory"
-    severity: str = NOTICE
-    command = "openstack resource provider tree --in-tree {provider.uuid}"
     cause: str = "nothing has reported it, or it is left over"
     repair: str = "check that the service that created it runs; otherwise delete the provider"
 
@@ -206,12 +198,9 @@ def providers_without_inventory(state: AuditedState) -> Iterator[ProviderWithout
             yield ProviderWithoutInventory(provider=provider.named)
 
 
-class StaleProvider(OfProvider):
+class StaleProvider(OfProvider, code="stale_provider", level=NOTICE, command=IDENTITY):
     """A provider that did not change for a long time."""
 
-    code: str = "stale_provider"
-    severity: str = NOTICE
-    command = IDENTITY
     repair: str = "check that the host exists; move its consumers away if it does not"
     updated_at: str | None
 

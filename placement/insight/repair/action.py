@@ -98,7 +98,8 @@ class Action(ABC):
     kind: ClassVar[str]
     finding: Text = ""
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, kind: str) -> None:
+        cls.kind = kind
         dataclass(frozen=True, kw_only=True)(cls)
 
     @classmethod

@@ -15,7 +15,7 @@ from placement.insight.repair.rows import Scope
 from placement.insight.repair.transaction import ChangedSince, Repair, class_id_of
 
 
-class RemoveAllocations(Action):
+class RemoveAllocations(Action, kind="remove_allocations"):
     """Remove the allocations of a consumer on ``providers``.
 
     If no allocations remain, the consumer is removed. ``generation`` and ``allocations`` are the
@@ -24,7 +24,6 @@ class RemoveAllocations(Action):
     deleted and created again can have the same generation and allocations.
     """
 
-    kind = "remove_allocations"
     consumer: Text
     generation: Number
     written_at: Text | None
@@ -65,14 +64,13 @@ class RemoveAllocations(Action):
             )
 
 
-class MoveAllocations(Action):
+class MoveAllocations(Action, kind="move_allocations"):
     """Move the allocations of a consumer from the provider ``source`` to ``target``.
 
     The target is checked as for a claim; without capacity the action is skipped. ``generation``
     and ``allocations`` are the same as in ``RemoveAllocations``.
     """
 
-    kind = "move_allocations"
     consumer: Text
     generation: Number
     allocations: Amounts
@@ -113,10 +111,9 @@ class MoveAllocations(Action):
         tx.publish([source_id], generation_bumped=[target_id])
 
 
-class RemoveConsumer(Action):
+class RemoveConsumer(Action, kind="remove_consumer"):
     """Remove a consumer that has no allocations."""
 
-    kind = "remove_consumer"
     consumer: Text
     generation: Number
 
@@ -130,14 +127,13 @@ class RemoveConsumer(Action):
         tx.execute_all(deletions(locked.ids.values()))
 
 
-class CreateConsumer(Action):
+class CreateConsumer(Action, kind="create_consumer"):
     """Create the row of a consumer that has allocations, for the incomplete project and user.
 
     The project and the user are ``[placement]incomplete_consumer_project_id`` and
     ``..._user_id`` in the configuration of the program that applies the plan.
     """
 
-    kind = "create_consumer"
     consumer: Text
 
     def perform(self, repair: Repair) -> None:
@@ -158,13 +154,12 @@ class CreateConsumer(Action):
         tx.execute_all(savings(owners, locked.ids))
 
 
-class RemoveStrayAllocations(Action):
+class RemoveStrayAllocations(Action, kind="remove_stray_allocations"):
     """Remove the allocations of a class on a provider that does not exist, named by its id.
 
     Consumers without other allocations are removed. ``used`` is the sum of the amounts.
     """
 
-    kind = "remove_stray_allocations"
     provider_id: Id
     resource_class: Text
     used: Number

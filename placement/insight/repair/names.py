@@ -9,10 +9,9 @@ from placement.insight.repair.action import Action, Text
 from placement.insight.repair.transaction import ChangedSince, Repair
 
 
-class DeleteResourceClass(Action):
+class DeleteResourceClass(Action, kind="delete_resource_class"):
     """Delete a custom resource class that no inventory has."""
 
-    kind = "delete_resource_class"
     resource_class: Text
 
     def perform(self, repair: Repair) -> None:
@@ -20,10 +19,9 @@ class DeleteResourceClass(Action):
         _delete_custom(repair, repair.tx.resource_classes, "resource class", self.resource_class)
 
 
-class DeleteTrait(Action):
+class DeleteTrait(Action, kind="delete_trait"):
     """Delete a custom trait that no provider has."""
 
-    kind = "delete_trait"
     trait: Text
 
     def perform(self, repair: Repair) -> None:
@@ -55,10 +53,9 @@ class ConsumerTypes(StoredNames):
         return any(key["referred_table"] == self.table.name for key in keys)
 
 
-class DeleteConsumerType(Action):
+class DeleteConsumerType(Action, kind="delete_consumer_type"):
     """Delete a consumer type that no consumer has; the next claim of this type inserts it."""
 
-    kind = "delete_consumer_type"
     type: Text
 
     def perform(self, repair: Repair) -> None:

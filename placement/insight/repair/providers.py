@@ -14,14 +14,13 @@ from placement.insight.repair.transaction import ChangedSince, Repair, class_id_
 _inventory = inventories.c
 
 
-class SetTree(Action):
+class SetTree(Action, kind="set_tree"):
     """Set parent and root of a provider.
 
     ``parent`` and ``root`` are the UUIDs when the plan was written, None if there is no such
     provider.
     """
 
-    kind = "set_tree"
     provider: Text
     parent: Text | None
     root: Text | None
@@ -55,13 +54,12 @@ class SetTree(Action):
             )
 
 
-class MakeRoot(Action):
+class MakeRoot(Action, kind="make_root"):
     """Make a provider the root of a tree of its own, with the providers below it.
 
     ``parent`` and ``root`` are the UUIDs when the plan was written.
     """
 
-    kind = "make_root"
     provider: Text
     parent: Text
     root: Text
@@ -80,10 +78,9 @@ class MakeRoot(Action):
         tx.publish([*below, node.root_id])
 
 
-class RenameProvider(Action):
+class RenameProvider(Action, kind="rename_provider"):
     """Rename a provider."""
 
-    kind = "rename_provider"
     provider: Text
     generation: Number | None
     name: Text
@@ -98,14 +95,13 @@ class RenameProvider(Action):
         repair.tx.publish([id_])
 
 
-class DeleteProvider(Action):
+class DeleteProvider(Action, kind="delete_provider"):
     """Delete a provider with its inventories, traits and aggregates; it must have no allocations.
 
     ``generation`` is None if it is not checked: ``move_allocations`` in the same plan changes the
     generation of the provider.
     """
 
-    kind = "delete_provider"
     provider: Text
     generation: Number | None
     name: Text
@@ -133,10 +129,9 @@ class DeleteProvider(Action):
         tx.publish(removed={id_: self.provider})
 
 
-class SetUsageCounter(Action):
+class SetUsageCounter(Action, kind="set_usage_counter"):
     """Set the usage counter of an inventory to the sum of the allocations at that time."""
 
-    kind = "set_usage_counter"
     provider: Text
     resource_class: Text
     counter: Number

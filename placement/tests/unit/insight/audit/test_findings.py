@@ -146,7 +146,7 @@ def test_what_is_reserved_in_use_is_a_notice(values, used, code):
     usage = {(1, 0): UsageSum(used, NOW)}
     found = codes(inventories=[inventory(used=used, **values), *OF_OTHERS], usage=usage)
     assert found == ([code] if code else [])
-    assert KINDS["reserved_in_use"].severity == "notice"
+    assert KINDS["reserved_in_use"].level == "notice"
 
 
 def test_what_fits_exactly_is_not_too_much():
@@ -211,7 +211,7 @@ def test_providers_that_nothing_reports_are_found_on_demand():
 
 
 def test_each_code_has_a_severity():
-    assert {kind.severity for kind in KINDS.values()} == {"error", "warning", "notice"}
+    assert {kind.level for kind in KINDS.values()} == {"error", "warning", "notice"}
 
 
 # --- hosts, and consumer types ------------------------------------------------------------
