@@ -12,12 +12,15 @@ export interface Amounts {
   reserved: number;
 }
 
-// Sums over all trees: `free` is on enabled hosts, `disabled` is free on the others.
+// Sums over trees: `free` is on enabled hosts, `disabled` is free on the others; `full` of the
+// `roots` are enabled and full.
 export interface Totals extends Amounts {
   disabled: number;
+  full: number;
+  roots: number;
 }
 
-// One tree of providers: a host, usually.
+// One tree of providers: a host, usually. It stays the same object while only usage changes.
 export interface Root {
   uuid: string;
   name: string;
@@ -30,7 +33,12 @@ export interface Root {
 export class Cloud {
   readonly providers = new Map<string, Provider>();
   readonly roots = new Map<string, Root>();
+  // Increases with each change of something other than usage.
+  structure = 0;
+  // The roots of the last change.
+  changed: ReadonlySet<string> = new Set();
   private readonly membersOf = new Map<string, Set<string>>();
+  private readonly sums = new Map<string, Totals>();
 
   apply(changes: Changes): void {
     if (changes.complete) this.clear();
@@ -38,18 +46,14 @@ export class Cloud {
     for (const uuid of changes.removed) this.remove(uuid, touched);
     for (const provider of changes.providers) this.set(provider, touched);
     for (const root of touched) this.summarize(root);
+    this.changed = touched;
   }
 
   // The class names in use: the usual ones, then the ones on most roots.
   classes(): string[] {
-    const counts = new Map<string, number>();
-    for (const root of this.roots.values()) {
-      for (const name of root.amounts.keys()) counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-    const names = [...counts.keys()];
-    return names.sort(
-      (a, b) =>
-        rank(a) - rank(b) || (counts.get(b) ?? 0) - (counts.get(a) ?? 0) || compare(a, b),
+    const roots = (name: string) => this.sums.get(name)?.roots ?? 0;
+    return [...this.sums.keys()].sort(
+      (a, b) => rank(a) - rank(b) || roots(b) - roots(a) || compare(a, b),
     );
   }
 
@@ -77,23 +81,16 @@ export class Cloud {
     );
   }
 
-  totals(): Map<string, Totals> {
-    const totals = new Map<string, Totals>();
-    for (const { amounts, disabled } of this.roots.values()) {
-      for (const [name, { free, ...others }] of amounts) {
-        const sum = totals.get(name) ?? { ...NOTHING, disabled: 0 };
-        add(sum, { ...others, free: disabled ? 0 : free });
-        if (disabled) sum.disabled += free;
-        totals.set(name, sum);
-      }
-    }
-    return totals;
+  totals(): ReadonlyMap<string, Totals> {
+    return this.sums;
   }
 
   private clear(): void {
     this.providers.clear();
     this.roots.clear();
     this.membersOf.clear();
+    this.sums.clear();
+    this.structure += 1;
   }
 
   private remove(uuid: string, touched: Set<string>): void {
@@ -114,33 +111,81 @@ export class Cloud {
   }
 
   private summarize(uuid: string): void {
+    const old = this.roots.get(uuid);
     const top = this.providers.get(uuid);
     const uuids = this.membersOf.get(uuid);
+    if (old !== undefined) count(this.sums, old, -1);
     if (top === undefined || uuids === undefined || uuids.size === 0) {
       this.roots.delete(uuid);
+      this.structure += 1;
       return;
     }
-    const members = [...uuids].map((member) => this.providers.get(member) as Provider);
-    const amounts = new Map<string, Amounts>();
-    const aggregates = new Set<string>();
-    for (const member of members) {
-      for (const [name, inventory] of Object.entries(member.inventories)) {
-        const { used, reserved } = inventory;
-        const capacity = usable(inventory);
-        const sum = amounts.get(name) ?? { ...NOTHING };
-        add(sum, { capacity, used, reserved, free: Math.max(0, capacity - used) });
-        amounts.set(name, sum);
-      }
-      for (const aggregate of member.aggregates) aggregates.add(aggregate);
+    const root = rootOf(top, [...uuids].map((member) => this.providers.get(member) as Provider));
+    count(this.sums, root, 1);
+    if (old !== undefined && traitsAndCapacity(old) === traitsAndCapacity(root)) {
+      Object.assign(old, root);
+    } else {
+      this.roots.set(uuid, root);
+      this.structure += 1;
     }
-    this.roots.set(uuid, {
-      uuid,
-      name: top.name,
-      members,
-      amounts,
-      aggregates: [...aggregates].sort(compare),
-      disabled: top.traits.includes(DISABLED_TRAIT),
-    });
+  }
+}
+
+function rootOf(top: Provider, members: Provider[]): Root {
+  const amounts = new Map<string, Amounts>();
+  const aggregates = new Set<string>();
+  for (const member of members) {
+    for (const [name, inventory] of Object.entries(member.inventories)) {
+      const { used, reserved } = inventory;
+      const capacity = usable(inventory);
+      const sum = amounts.get(name) ?? { ...NOTHING };
+      add(sum, { capacity, used, reserved, free: Math.max(0, capacity - used) });
+      amounts.set(name, sum);
+    }
+    for (const aggregate of member.aggregates) aggregates.add(aggregate);
+  }
+  return {
+    uuid: top.uuid,
+    name: top.name,
+    members,
+    amounts,
+    aggregates: [...aggregates].sort(compare),
+    disabled: top.traits.includes(DISABLED_TRAIT),
+  };
+}
+
+// Everything of a tree except its usage, as a text to compare.
+function traitsAndCapacity({ members, amounts }: Root): string {
+  const providers = members.map(({ uuid, name, parent_provider_uuid, traits, aggregates }) => [
+    uuid,
+    name,
+    parent_provider_uuid,
+    traits,
+    aggregates,
+  ]);
+  return JSON.stringify([
+    providers.sort(([a], [b]) => compare(String(a), String(b))),
+    [...amounts].map(([name, { capacity }]) => [name, capacity]),
+  ]);
+}
+
+// Sums over some trees.
+export function totalsOf(roots: Iterable<Root>): Map<string, Totals> {
+  const sums = new Map<string, Totals>();
+  for (const root of roots) count(sums, root, 1);
+  return sums;
+}
+
+// Add a tree to sums (1), or remove it (-1).
+function count(sums: Map<string, Totals>, { amounts, disabled }: Root, sign: 1 | -1): void {
+  for (const [name, each] of amounts) {
+    const sum = sums.get(name) ?? { ...NO_TOTALS };
+    add(sum, { ...each, free: disabled ? 0 : each.free }, sign);
+    sum.disabled += disabled ? sign * each.free : 0;
+    sum.full += !disabled && isFull(each) ? sign : 0;
+    sum.roots += sign;
+    if (sum.roots > 0) sums.set(name, sum);
+    else sums.delete(name);
   }
 }
 
@@ -173,23 +218,11 @@ export function isFull({ capacity, used }: Amounts): boolean {
   return used > FULL_SHARE * capacity;
 }
 
-// How many enabled hosts are full of a class.
-export function fullHosts(roots: Iterable<Root>, name: string): number {
-  let count = 0;
-  for (const { amounts, disabled } of roots) {
-    const amountsOfClass = amounts.get(name);
-    if (!disabled && amountsOfClass && isFull(amountsOfClass)) count += 1;
-  }
-  return count;
-}
-
 // The class of which most hosts are full; of several, the one with the largest used share.
 export function scarcest(cloud: Cloud, classes: readonly string[]): string {
-  const totals = cloud.totals();
-  const roots = [...cloud.roots.values()];
   const ranked = classes.map((name) => {
-    const { capacity, used } = totals.get(name) ?? NOTHING;
-    return { name, full: fullHosts(roots, name), share: capacity > 0 ? used / capacity : 0 };
+    const { capacity, used, full } = cloud.totals().get(name) ?? NO_TOTALS;
+    return { name, full, share: capacity > 0 ? used / capacity : 0 };
   });
   ranked.sort((a, b) => b.full - a.full || b.share - a.share);
   return ranked[0]?.name ?? "VCPU";
@@ -201,9 +234,11 @@ export function compare(a: string, b: string): number {
 
 const NOTHING: Amounts = { capacity: 0, used: 0, free: 0, reserved: 0 };
 
-function add(sum: Amounts, more: Amounts): void {
-  sum.capacity += more.capacity;
-  sum.used += more.used;
-  sum.free += more.free;
-  sum.reserved += more.reserved;
+export const NO_TOTALS: Totals = { ...NOTHING, disabled: 0, full: 0, roots: 0 };
+
+function add(sum: Amounts, more: Amounts, sign = 1): void {
+  sum.capacity += sign * more.capacity;
+  sum.used += sign * more.used;
+  sum.free += sign * more.free;
+  sum.reserved += sign * more.reserved;
 }

@@ -38,8 +38,13 @@ function unitOf(name: string, value: number): [number, string] {
   return units.find(([size]) => Math.abs(value) >= size) ?? units.at(-1) ?? [1, ""];
 }
 
+// toLocaleString makes a new format for each number, which takes longer than all else here.
+const [WHOLE, TENTHS] = [0, 1].map(
+  (maximumFractionDigits) => new Intl.NumberFormat("en", { maximumFractionDigits }),
+) as [Intl.NumberFormat, Intl.NumberFormat];
+
 export function decimal(value: number): string {
-  return value.toLocaleString("en", { maximumFractionDigits: Math.abs(value) < 100 ? 1 : 0 });
+  return (Math.abs(value) < 100 ? TENTHS : WHOLE).format(value);
 }
 
 export function percent(part: number, whole: number): string {
@@ -100,4 +105,11 @@ export function times(count: number): string {
 
 export function plural(count: number, noun: string): string {
   return `${decimal(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+// The name without the name of a parent before it: what tells devices of a host apart.
+export function ownName(name: string, parents: readonly string[]): string {
+  const parent = parents.find((each) => each !== "" && name.startsWith(each));
+  const rest = parent === undefined ? "" : name.slice(parent.length).replace(/^[-_.:/ ]+/, "");
+  return rest === "" ? name : rest;
 }

@@ -16,6 +16,8 @@ export interface Cell {
 
 export interface Layout {
   cells: Cell[];
+  // The cells of each host: one in each of its groups.
+  cellsOf: Map<string, number[]>;
   labels: { text: string; y: number }[];
   // The height of a cell.
   size: number;
@@ -46,7 +48,7 @@ export function layOut(
   const width = Math.max(box.width, MINIMUM_WIDTH);
   const count = groups.reduce((sum, group) => sum + group.roots.length, 0);
   const size = sizeFor(count, width, box);
-  const layout: Layout = { cells: [], labels: [], size, width, height: 0 };
+  const layout: Layout = { cells: [], cellsOf: new Map(), labels: [], size, width, height: 0 };
   for (const { label, roots } of groups) {
     if (label) {
       layout.labels.push({ text: label, y: layout.height });
@@ -74,6 +76,8 @@ function addRows(layout: Layout, roots: readonly Root[], weight: (root: Root) =>
       x = 0;
       layout.height += size;
     }
+    const places = layout.cellsOf.get(root.uuid) ?? [];
+    layout.cellsOf.set(root.uuid, [...places, layout.cells.length]);
     layout.cells.push({ root, x, y: layout.height, width });
     x += width;
   }
@@ -85,6 +89,10 @@ export function byCapacity(roots: readonly Root[], name: string): (root: Root) =
   const capacity = (root: Root) => root.amounts.get(name)?.capacity ?? 0;
   const mean = roots.reduce((sum, root) => sum + capacity(root), 0) / (roots.length || 1);
   return (root) => (mean > 0 ? capacity(root) / mean : 1);
+}
+
+export function cellsOf(layout: Layout, uuids: Iterable<string>): number[] {
+  return [...uuids].flatMap((uuid) => layout.cellsOf.get(uuid) ?? []);
 }
 
 export function cellAt(layout: Layout, x: number, y: number): number {

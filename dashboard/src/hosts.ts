@@ -1,11 +1,11 @@
 // Which hosts the map and the table show, and in which order.
 
-import { type Amounts, type Cloud, compare, type Root } from "./cloud";
+import { type Amounts, type Cloud, compare, isFull, type Root } from "./cloud";
 
 export const SORTS = ["used", "free", "capacity", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
-export const STATUSES = ["all", "enabled", "disabled"] as const;
+export const STATUSES = ["all", "enabled", "disabled", "full"] as const;
 export type HostStatus = (typeof STATUSES)[number];
 
 export interface Selection {
@@ -17,16 +17,31 @@ export interface Selection {
   status: HostStatus;
 }
 
+// The hosts of the selection that have its class.
 export function selected(cloud: Cloud, selection: Selection): Root[] {
-  const { className, trait, status } = selection;
-  const text = selection.text.toLowerCase();
+  return matching(cloud, selection).filter(({ amounts }) => amounts.has(selection.className));
+}
+
+export function isEverything({ text, trait, status }: Selection): boolean {
+  return text === "" && trait === "" && status === "all";
+}
+
+// The hosts of the selection with any class.
+export function matching(cloud: Cloud, { className, trait, status, ...rest }: Selection): Root[] {
+  const text = rest.text.toLowerCase();
   return [...cloud.roots.values()].filter(
     (root) =>
-      root.amounts.has(className) &&
-      (status === "all" || root.disabled === (status === "disabled")) &&
+      hasStatus(root, status, className) &&
       (text === "" || root.members.some(({ name, uuid }) => contains(name, uuid, text))) &&
       (trait === "" || root.members.some(({ traits }) => traits.includes(trait))),
   );
+}
+
+function hasStatus({ amounts, disabled }: Root, status: HostStatus, className: string): boolean {
+  if (status === "all") return true;
+  if (status === "disabled") return disabled;
+  const ofClass = amounts.get(className);
+  return !disabled && (status === "enabled" || (ofClass !== undefined && isFull(ofClass)));
 }
 
 function contains(name: string, uuid: string, text: string): boolean {
@@ -34,6 +49,15 @@ function contains(name: string, uuid: string, text: string): boolean {
 }
 
 export function sorted(roots: readonly Root[], className: string, sort: Sort): Root[] {
+  return [...roots].sort(ordering(className, sort));
+}
+
+export function isSorted(roots: readonly Root[], className: string, sort: Sort): boolean {
+  const order = ordering(className, sort);
+  return roots.every((root, index) => index === 0 || order(roots[index - 1] as Root, root) <= 0);
+}
+
+function ordering(className: string, sort: Sort): (a: Root, b: Root) => number {
   const of = (root: Root) => root.amounts.get(className) as Amounts;
   const difference = {
     used: (a: Root, b: Root) => usedShare(of(b)) - usedShare(of(a)),
@@ -41,7 +65,7 @@ export function sorted(roots: readonly Root[], className: string, sort: Sort): R
     capacity: (a: Root, b: Root) => of(b).capacity - of(a).capacity,
     name: () => 0,
   }[sort];
-  return [...roots].sort((a, b) => difference(a, b) || compare(a.name, b.name));
+  return (a, b) => difference(a, b) || compare(a.name, b.name);
 }
 
 // Usage without capacity is above everything else.
@@ -87,4 +111,26 @@ export function byAggregate(
       ({ aggregate: a }, { aggregate: b }) =>
         rank(a) - rank(b) || compare(names[a] ?? "", names[b] ?? "") || compare(a, b),
     );
+}
+
+const COLUMNS = ["name", "uuid", "status", "class", "used", "capacity", "free", "reserved"] as const;
+
+function record(root: Root, className: string) {
+  const { used, capacity, free, reserved } = root.amounts.get(className) as Amounts;
+  const status = root.disabled ? "disabled" : "enabled";
+  const { name, uuid } = root;
+  return { name, uuid, status, class: className, used, capacity, free, reserved };
+}
+
+export function asJson(roots: readonly Root[], className: string): string {
+  return JSON.stringify(roots.map((root) => record(root, className)), null, 1);
+}
+
+export function asCsv(roots: readonly Root[], className: string): string {
+  const quoted = (value: string | number) => `"${String(value).replaceAll('"', '""')}"`;
+  const lines = roots.map((root) => {
+    const row = record(root, className);
+    return COLUMNS.map((column) => quoted(row[column])).join(",");
+  });
+  return [COLUMNS.join(","), ...lines, ""].join("\r\n");
 }

@@ -6,7 +6,9 @@ import { Api, loadSettings, NO_NAMES, type Settings } from "./api";
 import type { Names } from "./documents";
 import { Live } from "./live";
 import { Refusals } from "./refusals";
-import { type Address, parseAddress } from "./router";
+import { plural } from "./format";
+import { Empty } from "./parts";
+import { type Address, addressOf, parseAddress } from "./router";
 import { FIRST_QUERY } from "./shape";
 import { Provide, ProvideNow, useLoaded, useTicks } from "./state";
 import { showInTab, tabOf } from "./tab";
@@ -27,9 +29,16 @@ function App({ api, region }: { api: Api; region: string }) {
   const refusals = useRefusals(api, address.view === "requests");
   const shape = useLastShape(address);
   const names = useNames(api);
-  useEffect(() => showInTab(tabOf(live.status.state, refusals.unseen)));
+  const findings = useFindings(api);
+  const title = titleOf(address, live, findings);
+  const { unseen } = refusals;
+  const { state } = live.status;
+  useEffect(
+    () => showInTab(tabOf(state, unseen, title, region || "Placement")),
+    [state, unseen, title, region],
+  );
   return (
-    <Provide value={{ api, live, version, refusals, names, shape }}>
+    <Provide value={{ api, live, version, refusals, findings, names, shape }}>
       <ProvideNow value={Date.now()}>
         <a class="skip" href="#main" onClick={focusMain}>
           Skip to content
@@ -62,9 +71,31 @@ function View({ address }: { address: Address }) {
       return <FindingsView query={address.query} />;
     case "search":
       return <SearchView text={address.id} />;
-    default:
+    case "cloud":
       return <CloudView query={address.query} />;
+    default:
+      return (
+        <Empty>
+          There is no view {address.view}. <a href={addressOf("cloud")}>Show the cloud</a>
+        </Empty>
+      );
   }
+}
+
+// What the view shows, for the title of the tab.
+function titleOf({ view, id }: Address, { cloud }: Live, findings: number): string {
+  if (view === "tree") return cloud.nameOf(id);
+  if (view === "findings") return plural(findings, "finding");
+  return `${view.charAt(0).toUpperCase()}${view.slice(1)}`;
+}
+
+const FINDINGS_INTERVAL_MS = 300_000;
+
+// The number of findings; an audit reads whole tables, so it is rare.
+function useFindings(api: Api): number {
+  const ticks = useTicks(FINDINGS_INTERVAL_MS);
+  const { value } = useLoaded(`findings ${ticks}`, () => api.findings());
+  return value?.findings.length ?? 0;
 }
 
 function useLive(api: Api): { live: Live; version: number } {

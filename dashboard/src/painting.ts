@@ -34,18 +34,44 @@ export function draw(
   paint: Paint,
   focused: number,
 ): void {
-  const gap = layout.size > LARGE ? 2 : 1;
   context.font = paint.font;
   context.fillStyle = paint.text;
   for (const { text, y } of layout.labels) {
     context.fillText(fitted(context, text, layout.width), 0, y + 15);
   }
-  for (const cell of layout.cells) {
-    const [width, height] = [cell.width - gap, layout.size - gap];
-    drawCell(context, cell, width, height, stepOf(cell.root, name), paint);
+  drawCells(context, layout, name, paint, layout.cells.keys());
+  drawFocus(context, layout, paint, focused);
+}
+
+export function drawCells(
+  context: CanvasRenderingContext2D,
+  layout: Layout,
+  name: string,
+  paint: Paint,
+  indices: Iterable<number>,
+): void {
+  const gap = gapOf(layout);
+  for (const index of indices) {
+    const cell = layout.cells[index];
+    if (cell === undefined) continue;
+    context.clearRect(cell.x, cell.y, cell.width, layout.size);
+    drawCell(context, cell, cell.width - gap, layout.size - gap, stepOf(cell.root, name), paint);
   }
+}
+
+export function drawFocus(
+  context: CanvasRenderingContext2D,
+  layout: Layout,
+  paint: Paint,
+  focused: number,
+): void {
   const cell = layout.cells[focused];
+  const gap = gapOf(layout);
   if (cell !== undefined) frame(context, cell, cell.width - gap, layout.size - gap, paint.focus, 2);
+}
+
+function gapOf({ size }: Layout): number {
+  return size > LARGE ? 2 : 1;
 }
 
 function drawCell(

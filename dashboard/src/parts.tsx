@@ -22,9 +22,9 @@ export function Bar({ name, amounts }: { name: string; amounts: Amounts }) {
 }
 
 // A name in one line; what does not fit ends with an ellipsis, and the title has all of it.
-export function Name({ text, href }: { text: string; href?: string }) {
+export function Name({ text, href, whole }: { text: string; href?: string; whole?: string }) {
   return href === undefined ? (
-    <span class="name" title={text}>
+    <span class="name" title={whole ?? text}>
       {text}
     </span>
   ) : (
@@ -97,6 +97,17 @@ export function Failure({ error, what }: { error: RequestFailed; what: string })
   return (
     <p class="failure" role="alert">
       {what} cannot be shown. {error.message}
+    </p>
+  );
+}
+
+// Instead of a view without providers: they are read, or why they cannot be read.
+export function Loading() {
+  const { state, detail } = useShared().live.status;
+  if (state === "loading") return <Empty>Loading the providers …</Empty>;
+  return (
+    <p class="failure" role="alert">
+      The providers cannot be shown. {detail}
     </p>
   );
 }

@@ -35,6 +35,12 @@ export function queryOf(form: ShapeForm): string {
   return [...parts, ...form.others].join("&");
 }
 
+// The query of a pasted line such as "GET http://host/allocation_candidates?resources=VCPU:1".
+export function withoutUrl(text: string): string {
+  const [, query] = /^[\s"']*(?:GET\s+["']?)?(?:https?:\/)?\/[^\s?]*\?([^\s"']*)/i.exec(text) ?? [];
+  return query ?? text;
+}
+
 function parametersOf({ suffix, resources, required, forbidden, memberOf }: GroupForm): string[] {
   const rows = resources
     .map((row) => ({ name: row.name.trim(), amount: row.amount.trim() }))

@@ -14,6 +14,8 @@ export interface Shared {
   version: number;
   refusals: Refusals;
   names: Names;
+  // The number of findings of the audit.
+  findings: number;
   // The query that the shape view showed last.
   shape: string;
 }

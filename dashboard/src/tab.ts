@@ -7,12 +7,18 @@ export interface TabState {
   icon: "icon.svg" | "icon-refusals.svg" | "icon-lost.svg";
 }
 
-export function tabOf(state: Status["state"], refusals: string): TabState {
+// `view` says what the page shows, `cloud` is the region or the name of the program.
+export function tabOf(
+  state: Status["state"],
+  refusals: string,
+  view: string,
+  cloud: string,
+): TabState {
   if (state === "unavailable" || state === "unauthorized") {
-    return { title: "Not connected - Placement", icon: "icon-lost.svg" };
+    return { title: `Not connected · ${cloud}`, icon: "icon-lost.svg" };
   }
-  if (refusals === "") return { title: "Placement", icon: "icon.svg" };
-  return { title: `(${refusals}) refused - Placement`, icon: "icon-refusals.svg" };
+  if (refusals === "") return { title: `${view} · ${cloud}`, icon: "icon.svg" };
+  return { title: `(${refusals}) refused · ${cloud}`, icon: "icon-refusals.svg" };
 }
 
 export function showInTab({ title, icon }: TabState): void {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseChanges } from "../src/api";
-import { Cloud, DISABLED_TRAIT, fullHosts, reservedState, scarcest, usable } from "../src/cloud";
+import { Cloud, DISABLED_TRAIT, reservedState, scarcest, totalsOf, usable } from "../src/cloud";
 import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const HOST = provider("h", null, "h", { inventories: { VCPU: inventory(8, 6) }, aggregates: ["a"] });
@@ -65,6 +65,8 @@ test("the free capacity of disabled hosts is not free", () => {
     free: 6,
     reserved: 0,
     disabled: 3,
+    full: 0,
+    roots: 2,
   });
 });
 
@@ -92,7 +94,7 @@ test("a host is full above 95 % of its capacity; a disabled one does not count",
     host("d", { VCPU: [100, 100] }, { traits: [DISABLED_TRAIT] }),
     host("e", { MEMORY_MB: [100, 100] }),
   );
-  assert.equal(fullHosts(cloud.roots.values(), "VCPU"), 2);
+  assert.equal(cloud.totals().get("VCPU")?.full, 2);
 });
 
 test("the scarcest class is full on most hosts, not the most used one", () => {
@@ -123,4 +125,35 @@ test("a response that ends early is refused", () => {
   const line = JSON.stringify(HOST);
   assert.throws(() => parseChanges(`${head}\n${line}\n`), /ended early/);
   assert.deepEqual(parseChanges(`${head}\n${line}\n{"removed": []}\n`).providers, [HOST]);
+});
+
+test("a root stays the same object while only its usage changes", () => {
+  const cloud = cloudOf(host("a", { VCPU: [8, 1] }));
+  const [root, { structure }] = [cloud.roots.get("a"), cloud];
+  cloud.apply(changes([host("a", { VCPU: [8, 7] })]));
+  assert.equal(cloud.roots.get("a"), root);
+  assert.equal(root?.amounts.get("VCPU")?.used, 7);
+  assert.deepEqual([cloud.structure, [...cloud.changed]], [structure, ["a"]]);
+  for (const other of [
+    host("a", { VCPU: [9, 7] }),
+    host("a", { VCPU: [9, 7] }, { traits: ["CUSTOM_A"] }),
+    host("a", { VCPU: [9, 7] }, { aggregates: ["x"] }),
+    host("a", { VCPU: [9, 7] }, { name: "b" }),
+    host("b", { VCPU: [9, 7] }),
+  ]) {
+    const before = cloud.structure;
+    cloud.apply(changes([other]));
+    assert.ok(cloud.structure > before);
+  }
+});
+
+test("sums that follow each change are the sums of all trees", () => {
+  const cloud = cloudOf();
+  for (let step = 0; step < 200; step += 1) {
+    const uuid = `h${(step * 7) % 13}`;
+    const traits = step % 3 === 0 ? [DISABLED_TRAIT] : [];
+    const classes = step % 5 === 0 ? { GPU: [2, step % 3] } : { VCPU: [8, step % 11] };
+    cloud.apply(changes(step % 9 === 0 ? [] : [host(uuid, classes as never, { traits })], step % 9 === 0 ? [uuid] : []));
+    assert.deepEqual(new Map(cloud.totals()), totalsOf(cloud.roots.values()));
+  }
 });

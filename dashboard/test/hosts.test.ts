@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DISABLED_TRAIT } from "../src/cloud";
-import { byAggregate, inOrder, positionsOf, selected, sorted } from "../src/hosts";
+import {
+  asCsv,
+  asJson,
+  byAggregate,
+  inOrder,
+  isSorted,
+  positionsOf,
+  selected,
+  sorted,
+} from "../src/hosts";
 import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const ALL = { className: "VCPU", text: "", trait: "", status: "all" as const };
@@ -30,6 +39,7 @@ for (const [selection, expected] of [
   [{ trait: "CUSTOM_A100" }, "c"],
   [{ status: "disabled" as const }, "b"],
   [{ status: "enabled" as const }, "ac"],
+  [{ status: "full" as const }, "a"],
   [{ className: "PGPU" }, "c"],
 ] as const) {
   test(`hosts are selected by ${JSON.stringify(selection)}`, () => {
@@ -78,4 +88,21 @@ test("aggregates are in the order of their names, before those without a name", 
     groups.map(({ aggregate }) => aggregate),
     ["3", "2", "1"],
   );
+});
+
+test("files have every host that is shown, and quote names", () => {
+  const roots = [...cloudOf(host('a"b', { VCPU: [8, 2] })).roots.values()];
+  assert.equal(
+    asCsv(roots, "VCPU"),
+    'name,uuid,status,class,used,capacity,free,reserved\r\n"a""b","a""b","enabled","VCPU","2","8","6","0"\r\n',
+  );
+  assert.deepEqual(JSON.parse(asJson(roots, "VCPU")).map(({ free }: { free: number }) => free), [6]);
+});
+
+test("a change of usage can leave the order behind", () => {
+  const changing = cloud();
+  const roots = sorted(selected(changing, ALL), "VCPU", "used");
+  assert.equal(isSorted(roots, "VCPU", "used"), true);
+  changing.apply(changes([host("b-host", { VCPU: [32, 32] }, { traits: [DISABLED_TRAIT], aggregates: ["x"] })]));
+  assert.equal(isSorted(roots, "VCPU", "used"), false);
 });

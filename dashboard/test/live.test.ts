@@ -86,10 +86,10 @@ test("a failure keeps the refusals that are known", async () => {
 });
 
 test("the tab says what is wrong: the connection first, then new refusals", () => {
-  assert.deepEqual(tabOf("live", ""), { title: "Placement", icon: "icon.svg" });
-  assert.equal(tabOf("live", "3").title, "(3) refused - Placement");
-  assert.deepEqual(tabOf("unavailable", "3"), {
-    title: "Not connected - Placement",
+  assert.deepEqual(tabOf("live", "", "3 findings", "RegionOne"), { title: "3 findings · RegionOne", icon: "icon.svg" });
+  assert.equal(tabOf("live", "3", "Cloud", "RegionOne").title, "(3) refused · RegionOne");
+  assert.deepEqual(tabOf("unavailable", "3", "Cloud", "RegionOne"), {
+    title: "Not connected · RegionOne",
     icon: "icon-lost.svg",
   });
 });
@@ -97,7 +97,7 @@ test("the tab says what is wrong: the connection first, then new refusals", () =
 test("the history of a class is thinned, and keeps its first and last point", () => {
   const history = new History();
   const totals = (used: number) =>
-    new Map([["VCPU", { capacity: 1000, used, free: 0, reserved: 0, disabled: 0 }]]);
+    new Map([["VCPU", { capacity: 1000, used, free: 0, reserved: 0, disabled: 0, full: 0, roots: 1 }]]);
   for (let time = 0; time < 1000; time += 1) history.add(totals(time), time);
   const points = history.of("VCPU");
   assert.ok(points.length <= 240);

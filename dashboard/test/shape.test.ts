@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { emptyGroup, FIRST_QUERY, formOf, queryOf } from "../src/shape";
+import { emptyGroup, FIRST_QUERY, formOf, queryOf, withoutUrl } from "../src/shape";
 import { addressOf, parseAddress } from "../src/router";
 
 test("a form becomes the query of its groups", () => {
@@ -54,3 +54,14 @@ test("addresses keep ids and queries as they are", () => {
   const address = addressOf("requests", "req-a/b?c", "x=1&y=%2C");
   assert.deepEqual(parseAddress(address), { view: "requests", id: "req-a/b?c", query: "x=1&y=%2C" });
 });
+
+for (const text of [
+  "resources=VCPU:1&required=A",
+  "GET /allocation_candidates?resources=VCPU:1&required=A",
+  'curl "http://cloud:8778/placement/allocation_candidates?resources=VCPU:1&required=A"'.slice(5),
+  "https://cloud/allocation_candidates?resources=VCPU:1&required=A HTTP/1.1",
+]) {
+  test(`the query of ${text}`, () => {
+    assert.equal(withoutUrl(text), "resources=VCPU:1&required=A");
+  });
+}

@@ -1,7 +1,7 @@
 // A card for each class: used, free, full hosts, unusable capacity, trend since the page opened.
 
 import { useMemo } from "preact/hooks";
-import { fullHosts, type Totals } from "../cloud";
+import { NO_TOTALS, type Root, type Totals, totalsOf } from "../cloud";
 import type { Capacity } from "../documents";
 import { amount, clock, percent, plural } from "../format";
 import { polyline, untilNow } from "../history";
@@ -14,12 +14,19 @@ const UNUSABLE_INTERVAL_MS = 30_000;
 
 export function Cards(props: {
   classes: string[];
+  // The hosts that the filter leaves; null if there is no filter.
+  matches: Root[] | null;
   chosen: string;
   onChoose: (name: string) => void;
 }) {
   const { live, version, shape } = useShared();
-  const totals = useMemo(() => live.cloud.totals(), [version]);
-  const capacity = useCapacity(shape);
+  const { matches } = props;
+  const totals = useMemo(
+    () => (matches === null ? live.cloud.totals() : totalsOf(matches)),
+    [matches, version],
+  );
+  const ofCloud = useCapacity(shape);
+  const capacity = matches === null ? ofCloud : null;
   return (
     <section aria-label="Totals">
       <div class="cards">
@@ -27,7 +34,8 @@ export function Cards(props: {
           <Card
             key={name}
             name={name}
-            totals={totals.get(name) as Totals}
+            totals={totals.get(name) ?? NO_TOTALS}
+            hasTrend={matches === null}
             unusable={capacity?.stranded[name] ?? 0}
             isChosen={name === props.chosen}
             onChoose={() => props.onChoose(name)}
@@ -35,6 +43,7 @@ export function Cards(props: {
         ))}
       </div>
       {capacity && <UnusableNote shape={shape} />}
+      {matches && <p class="note">Sums of {plural(matches.length, "host")} that the filter shows.</p>}
     </section>
   );
 }
@@ -48,13 +57,12 @@ function useCapacity(shape: string): Capacity | null {
 function Card(props: {
   name: string;
   totals: Totals;
+  hasTrend: boolean;
   unusable: number;
   isChosen: boolean;
   onChoose: () => void;
 }) {
   const { name, totals, unusable } = props;
-  const { live, version } = useShared();
-  const full = useMemo(() => fullHosts(live.cloud.roots.values(), name), [version, name]);
   return (
     <button type="button" class="card" aria-pressed={props.isChosen} onClick={props.onChoose}>
       <span class="card-name">
@@ -62,9 +70,9 @@ function Card(props: {
       </span>
       <span class="card-share">{percent(totals.used, totals.capacity)} used</span>
       <Bar name={name} amounts={totals} />
-      <Trend name={name} />
+      {props.hasTrend && <Trend name={name} />}
       <span class="card-free">{amount(name, totals.free)} free</span>
-      {full > 0 && <span class="card-full">{plural(full, "host")} full</span>}
+      {totals.full > 0 && <span class="card-full">{plural(totals.full, "host")} full</span>}
       {unusable > 0 && <span class="card-unusable">{amount(name, unusable)} unusable</span>}
       {totals.disabled > 0 && (
         <span class="card-disabled">{amount(name, totals.disabled)} on disabled hosts</span>

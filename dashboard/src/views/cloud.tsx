@@ -3,16 +3,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cloud, type Root, scarcest } from "../cloud";
 import { plural } from "../format";
-import {
-  byAggregate,
-  inOrder,
-  positionsOf,
-  type Selection,
-  selected,
-  type Sort,
-  sorted,
-} from "../hosts";
-import { Empty } from "../parts";
+import { byAggregate, inOrder, isEverything, isSorted, matching, positionsOf, sorted } from "../hosts";
+import { Empty, Loading } from "../parts";
 import { type Address, addressOf, changed } from "../router";
 import { useShared } from "../state";
 import { Cards } from "./cards";
@@ -28,15 +20,19 @@ export function isWallboard({ view, query }: Address): boolean {
 
 export function CloudView({ query }: { query: string }) {
   const { live, version } = useShared();
-  const classes = useMemo(() => live.cloud.classes(), [version]);
+  const { structure } = live.cloud;
+  const classes = useMemo(() => live.cloud.classes(), [structure]);
   const first = useFirstClass(live.cloud, classes);
   const parameters = new URLSearchParams(query);
   const choice = choiceOf(parameters, first);
   const set = (key: string, value: string) =>
     location.replace(addressOf("cloud", "", changed(parameters, key, value)));
   const isWall = parameters.has("wallboard");
+  // usage decides which hosts are full
+  const changes = choice.status === "full" ? version : structure;
+  const matches = useMemo(() => matching(live.cloud, choice), [changes, keyOf(choice)]);
   useEscape(isWall, () => set("wallboard", ""));
-  if (live.status.at === null) return <Empty>Loading the providers …</Empty>;
+  if (live.status.at === null) return <Loading />;
   if (live.cloud.providers.size === 0) {
     return (
       <Empty>
@@ -48,9 +44,14 @@ export function CloudView({ query }: { query: string }) {
   return (
     <>
       <h1 class="visually-hidden">Cloud</h1>
-      <Cards classes={classes} chosen={choice.className} onChoose={(name) => set("class", name)} />
+      <Cards
+        classes={classes}
+        matches={isEverything(choice) ? null : matches}
+        chosen={choice.className}
+        onChoose={(name) => set("class", name)}
+      />
       <div class="columns">
-        <Hosts choice={choice} classes={classes} set={set} isWall={isWall} />
+        <Hosts choice={choice} matches={matches} classes={classes} set={set} isWall={isWall} />
         <RecentRefusals />
       </div>
       {isWall && (
@@ -71,16 +72,19 @@ function useFirstClass(cloud: Cloud, classes: string[]): string {
 
 function Hosts(props: {
   choice: CloudChoice;
+  matches: Root[];
   classes: string[];
   set: (key: string, value: string) => void;
   isWall: boolean;
 }) {
-  const { choice, classes, set, isWall } = props;
-  const { live, names, version } = useShared();
-  const { className, text, trait, status, sort } = choice;
-  const key = [className, text, trait, status, sort].join("\n");
-  const hosts = useMemo(() => selected(live.cloud, choice), [version, key]);
-  const { roots, isStale, sortAgain } = useStableOrder(hosts, choice, key);
+  const { choice, matches, classes, set, isWall } = props;
+  const { names } = useShared();
+  const { className } = choice;
+  const hosts = useMemo(
+    () => matches.filter(({ amounts }) => amounts.has(className)),
+    [matches, className],
+  );
+  const { roots, isStale, sortAgain } = useStableOrder(hosts, choice);
   const groups = useMemo(
     () =>
       choice.by === "aggregate"
@@ -108,31 +112,34 @@ function Hosts(props: {
         isGrouped={choice.by === "aggregate"}
         isWall={isWall}
       />
-      <HostTable roots={roots} name={className} />
+      <HostTable key={keyOf(choice)} roots={roots} name={className} />
     </section>
   );
+}
+
+function keyOf({ className, text, trait, status, sort }: CloudChoice): string {
+  return [className, text, trait, status, sort].join("\n");
 }
 
 // Hosts stay where they are while their amounts change, until the operator sorts again.
 function useStableOrder(
   hosts: Root[],
-  { className, sort }: Selection & { sort: Sort },
-  key: string,
+  choice: CloudChoice,
 ): { roots: Root[]; isStale: boolean; sortAgain: () => void } {
-  const [, setSorts] = useState(0);
+  const { version } = useShared();
+  const { className, sort } = choice;
+  const [sorts, setSorts] = useState(0);
   const kept = useRef({ key: "", positions: new Map<string, number>() });
-  const ranked = useMemo(() => sorted(hosts, className, sort), [hosts, className, sort]);
-  const keep = () => {
-    kept.current = { key, positions: positionsOf(ranked) };
-  };
-  if (kept.current.key !== key || kept.current.positions.size === 0) keep();
-  const { positions } = kept.current;
-  const roots = useMemo(() => inOrder(ranked, positions), [ranked, positions]);
-  const sortAgain = () => {
-    keep();
-    setSorts((last) => last + 1);
-  };
-  return { roots, isStale: roots.some((root, index) => root !== ranked[index]), sortAgain };
+  const key = `${keyOf(choice)}\n${sorts}`;
+  const roots = useMemo(() => {
+    const ranked = sorted(hosts, className, sort);
+    if (kept.current.key !== key || kept.current.positions.size === 0) {
+      kept.current = { key, positions: positionsOf(ranked) };
+    }
+    return inOrder(ranked, kept.current.positions);
+  }, [hosts, key]);
+  const isStale = useMemo(() => !isSorted(roots, className, sort), [roots, version]);
+  return { roots, isStale, sortAgain: () => setSorts((last) => last + 1) };
 }
 
 function useEscape(isActive: boolean, leave: () => void): void {

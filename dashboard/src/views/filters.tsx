@@ -34,8 +34,8 @@ export function Filters(props: {
   set: (key: string, value: string) => void;
 }) {
   const { choice, classes, set } = props;
-  const { live, version } = useShared();
-  const traits = useMemo(() => live.cloud.traits(), [version]);
+  const { cloud } = useShared().live;
+  const traits = useMemo(() => cloud.traits(), [cloud.structure]);
   const select = (label: string, key: string, value: string, options: readonly string[]) => (
     <Select label={label} value={value} options={options} onChange={(next) => set(key, next)} />
   );

@@ -4,9 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { clock } from "../format";
 import type { Status } from "../live";
 import { type Address, addressOf } from "../router";
-import { useLoaded, useShared, useTicks } from "../state";
-
-const FINDINGS_INTERVAL_MS = 300_000;
+import { useLoaded, useShared } from "../state";
 
 export function Header({ address, region }: { address: Address; region: string }) {
   const { live } = useShared();
@@ -22,8 +20,7 @@ export function Header({ address, region }: { address: Address; region: string }
 }
 
 function Views({ address }: { address: Address }) {
-  const { refusals } = useShared();
-  const findings = useFindings();
+  const { refusals, findings } = useShared();
   const current = address.view === "tree" ? "cloud" : address.view;
   const tab = (view: string, title: string, count = "", of = "") => (
     <a href={addressOf(view)} aria-current={current === view ? "page" : undefined}>
@@ -44,14 +41,6 @@ function Views({ address }: { address: Address }) {
       {tab("findings", "Findings", findings ? String(findings) : "", "findings")}
     </nav>
   );
-}
-
-// The number of findings; an audit reads whole tables, so it is rare.
-function useFindings(): number {
-  const { api } = useShared();
-  const ticks = useTicks(FINDINGS_INTERVAL_MS);
-  const { value } = useLoaded(`findings ${ticks}`, () => api.findings());
-  return value?.findings.length ?? 0;
 }
 
 function SearchField({ address }: { address: Address }) {

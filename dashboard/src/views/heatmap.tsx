@@ -3,9 +3,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { reservedState, type Root } from "../cloud";
 import { amount, percent, plural } from "../format";
-import { type Box, byCapacity, cellAt, layOut, type Layout, neighbor, STEP_NAMES } from "../heatmap";
+import { type Box, byCapacity, cellAt, cellsOf, layOut, type Layout, neighbor, STEP_NAMES } from "../heatmap";
 import type { Group } from "../hosts";
-import { draw, paintOf } from "../painting";
+import { draw, drawCells, drawFocus, paintOf } from "../painting";
 import { addressOf } from "../router";
 import { useShared } from "../state";
 
@@ -29,7 +29,8 @@ export function HeatMap(props: {
   isWall: boolean;
 }) {
   const { groups, name, isSized, isGrouped, isWall } = props;
-  const names = useShared().names.aggregates;
+  const { live, version, ...shared } = useShared();
+  const names = shared.names.aggregates;
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(canvas);
   const [focused, setFocused] = useState(-1);
@@ -38,9 +39,22 @@ export function HeatMap(props: {
     const weight = isSized ? byCapacity(groups.flatMap(({ roots }) => roots), name) : () => 1;
     return layOut(labeled, boxOf(canvas.current, width, isWall), weight);
   }, [groups, width, isSized, isGrouped, isWall, names]);
-  const paint = () => paintOn(canvas.current, layout, name, focused);
-  useEffect(paint);
-  useEffect(() => onSchemeChange(paint));
+  const painted = useRef({ layout, name: "", version, focused });
+  useEffect(() => {
+    const last = painted.current;
+    painted.current = { layout, name, version, focused };
+    const isKnown = version <= last.version + 1;
+    if (last.layout === layout && last.name === name && isKnown) {
+      const cells = version === last.version ? [] : cellsOf(layout, live.cloud.changed);
+      repaint(canvas.current, layout, name, [...cells, last.focused], focused);
+    } else {
+      paintOn(canvas.current, layout, name, focused);
+    }
+  }, [layout, name, version, focused]);
+  useEffect(
+    () => onSchemeChange(() => paintOn(canvas.current, layout, name, focused)),
+    [layout, name, focused],
+  );
   const root = layout.cells[focused]?.root;
   const open = () => root && location.assign(addressOf("tree", root.uuid));
   return (
@@ -105,10 +119,24 @@ function paintOn(
   draw(context, layout, name, paintOf(canvas), focused);
 }
 
+// Draws some cells again, and the frame of the focused one.
+function repaint(
+  canvas: HTMLCanvasElement | null,
+  layout: Layout,
+  name: string,
+  cells: number[],
+  focused: number,
+): void {
+  const context = canvas?.getContext("2d");
+  if (!canvas || !context) return;
+  drawCells(context, layout, name, paintOf(canvas), cells);
+  drawFocus(context, layout, paintOf(canvas), focused);
+}
+
 function onSchemeChange(repaint: () => void): () => void {
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", repaint);
-  return () => scheme.removeEventListener("change", repaint);
+  const schemes = ["(prefers-color-scheme: dark)", "(forced-colors: active)"].map(matchMedia, window);
+  for (const scheme of schemes) scheme.addEventListener("change", repaint);
+  return () => schemes.forEach((scheme) => scheme.removeEventListener("change", repaint));
 }
 
 function useWidth(element: { current: HTMLElement | null }): number {

@@ -10,6 +10,7 @@ import {
   hasSeveralGroups,
   queryOf,
   type ShapeForm,
+  withoutUrl,
 } from "../shape";
 import { useShared } from "../state";
 
@@ -20,7 +21,8 @@ export function ShapeFields({ query }: { query: string }) {
     setForm(next);
     setText(queryOf(next));
   };
-  const edit = (next: string) => {
+  const edit = (typed: string) => {
+    const next = withoutUrl(typed);
     setForm(formOf(next));
     setText(next);
   };
@@ -48,9 +50,9 @@ interface FormProps {
 }
 
 function Groups({ form, onChange }: FormProps) {
-  const { live, version } = useShared();
-  const classes = useMemo(() => live.cloud.classes(), [version]);
-  const traits = useMemo(() => live.cloud.traits(), [version]);
+  const { cloud } = useShared().live;
+  const classes = useMemo(() => cloud.classes(), [cloud.structure]);
+  const traits = useMemo(() => cloud.traits(), [cloud.structure]);
   const replace = (index: number, ...groups: GroupForm[]) =>
     onChange({ ...form, groups: form.groups.toSpliced(index, 1, ...groups) });
   return (

@@ -2,8 +2,8 @@
 
 import { compare, reservedState, type Root, usable } from "../cloud";
 import type { Inventory, Provider } from "../documents";
-import { amount, amountOf, decimal } from "../format";
-import { Bar, Breakable, Chips, Empty, Id, Name, TreeLink } from "../parts";
+import { amount, amountOf, decimal, ownName } from "../format";
+import { Bar, Breakable, Chips, Empty, Id, Loading, Name, TreeLink } from "../parts";
 import { addressOf } from "../router";
 import { useShared } from "../state";
 import { bar, number, Table } from "../table";
@@ -13,7 +13,7 @@ export function TreeView({ uuid }: { uuid: string }) {
   const { live } = useShared();
   const provider = live.cloud.providers.get(uuid);
   const root = live.cloud.roots.get(provider?.root_provider_uuid ?? uuid);
-  if (live.status.at === null) return <Empty>Loading the providers …</Empty>;
+  if (live.status.at === null) return <Loading />;
   if (root === undefined) {
     return <Empty>There is no provider {uuid}. It may have been removed.</Empty>;
   }
@@ -49,6 +49,7 @@ export function TreeView({ uuid }: { uuid: string }) {
 
 function ProviderNode(props: { provider: Provider; root: Root; chosen: string }) {
   const { provider, root, chosen } = props;
+  const parent = root.members.find(({ uuid }) => uuid === provider.parent_provider_uuid);
   const children = root.members
     .filter((member) => member.parent_provider_uuid === provider.uuid)
     .sort((a, b) => compare(a.name, b.name));
@@ -56,6 +57,7 @@ function ProviderNode(props: { provider: Provider; root: Root; chosen: string })
     <li>
       <ProviderPanel
         provider={provider}
+        parents={[parent?.name ?? "", root.name]}
         chosen={provider.uuid === chosen}
         leaf={children.length === 0}
       />
@@ -72,15 +74,18 @@ function ProviderNode(props: { provider: Provider; root: Root; chosen: string })
 
 function ProviderPanel(props: {
   provider: Provider;
+  parents?: string[];
   chosen: boolean;
   link?: boolean;
   leaf?: boolean;
 }) {
   const { provider, chosen, link, leaf } = props;
+  const name = ownName(provider.name, props.parents ?? []);
   const classes = Object.entries(provider.inventories).sort(([a], [b]) => compare(a, b));
   const [first] = classes;
   if (leaf && first && classes.length === 1) {
-    return <DevicePanel provider={provider} name={first[0]} inventory={first[1]} chosen={chosen} />;
+    const [className, inventory] = first;
+    return <DevicePanel {...{ provider, name, className, inventory, chosen }} />;
   }
   return (
     <article class={`panel${chosen ? " chosen" : ""}`} aria-current={chosen ? "true" : undefined}>
@@ -88,7 +93,7 @@ function ProviderPanel(props: {
         {link ? (
           <TreeLink uuid={provider.uuid} name={provider.name} />
         ) : (
-          <Name text={provider.name} />
+          <Name text={name} whole={provider.name} />
         )}
       </h2>
       <p>
@@ -126,10 +131,11 @@ function ProviderPanel(props: {
 function DevicePanel(props: {
   provider: Provider;
   name: string;
+  className: string;
   inventory: Inventory;
   chosen: boolean;
 }) {
-  const { provider, name, inventory, chosen } = props;
+  const { provider, name, className, inventory, chosen } = props;
   const { used, reserved } = inventory;
   const capacity = usable(inventory);
   const free = Math.max(0, capacity - used);
@@ -140,11 +146,11 @@ function DevicePanel(props: {
       title={`${provider.uuid}, generation ${provider.generation}`}
     >
       <h2>
-        <Name text={provider.name} />
+        <Name text={name} whole={provider.name} />
       </h2>
-      <Name text={name} />
-      <Bar name={name} amounts={{ capacity, used, reserved, free }} />
-      <span class="number">{amountOf(name, used, capacity)}</span>
+      <Name text={className} />
+      <Bar name={className} amounts={{ capacity, used, reserved, free }} />
+      <span class="number">{amountOf(className, used, capacity)}</span>
       <Chips names={provider.traits} title="Traits" />
     </article>
   );

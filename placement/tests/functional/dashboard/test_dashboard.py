@@ -61,8 +61,34 @@ def test_the_cloud_shows_totals_and_hosts(small, open_page):
 def test_names_with_markup_are_text(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/tree/{MARKUP}")
     wait_for_text(page, MARKUP_NAME)
-    assert page.title() == "Placement"
+    assert page.title() == f"{MARKUP_NAME} · Placement"
     assert page.locator("main img").count() == 0
+
+
+def test_a_view_that_does_not_exist_says_so(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/clouds?class=VCPU")
+    wait_for_text(page, "There is no view clouds.")
+    page.get_by_role("link", name="Show the cloud").click()
+    wait_for_text(page, "on 2 hosts")
+
+
+def test_cards_count_what_the_filter_shows_and_the_table_is_a_file(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/cloud?find=host1")
+    wait_for_text(page, "Sums of 1 host that the filter shows.")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="CSV").click()
+    lines = saved.value.path().read_text().splitlines()
+    assert saved.value.suggested_filename == "VCPU.csv"
+    assert [line.split(",")[0] for line in lines] == ["name", '"host1"']
+
+
+def test_the_reason_replaces_the_loading_providers(small, open_page):
+    page = open_page(small.url + PAGE, tolerated="Failed to load resource")
+    page.goto("about:blank")
+    page.route("**/insight/providers*", lambda route: route.fulfill(status=500, body="no"))
+    page.goto(small.url + PAGE)
+    page.get_by_role("alert").filter(has_text="The providers cannot be shown.").wait_for()
+    assert "Loading" not in text_of(page)
 
 
 def test_a_root_opens_from_the_table(small, open_page):

@@ -162,19 +162,19 @@ def test_new_refusals_show_in_the_title_and_the_icon_until_they_are_read(
     small_to_change.wait_for_records(1)
     page = opened(open_page, small_to_change)
     wait_for_text(page, "Refused claim")
-    assert page.title() == "Placement"
+    assert page.title() == "Cloud · Placement"
     refuse(small_to_change)
-    wait_until(lambda: page.title() == "(1) refused - Placement")
+    wait_until(lambda: page.title() == "(1) refused · Placement")
     assert page.evaluate(ICON) == "icon-refusals.svg"
     page.get_by_role("link", name="Requests 1 new refusals").click()
-    wait_until(lambda: page.title() == "Placement")
+    wait_until(lambda: page.title() == "Requests · Placement")
     assert page.evaluate(ICON) == "icon.svg"
 
 
 def test_a_lost_service_shows_in_the_title_and_the_icon(small_to_change, open_page):
     page = opened(open_page, small_to_change, tolerated=FAILED_REQUEST)
     small_to_change.stop()
-    wait_until(lambda: page.title() == "Not connected - Placement")
+    wait_until(lambda: page.title() == "Not connected · Placement")
     assert page.evaluate(ICON) == "icon-lost.svg"
 
 
