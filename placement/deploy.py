@@ -122,6 +122,7 @@ def recorder_settings(conf: cfg.ConfigOpts) -> RecorderSettings:
     options = conf.insight
     return RecorderSettings(
         enabled=options.record,
+        users=options.record_users,
         max_rows=options.record_max_rows,
         max_age_days=options.record_max_age_days,
         per_second=options.record_per_second,

@@ -30,6 +30,15 @@ waits for it. Equal requests of an hour are one record with their number. If a r
 written, it is discarded, and a warning is logged once a minute.
 """,
     ),
+    cfg.BoolOpt(
+        "record_users",
+        default=True,
+        help="""
+Record the id of the user with each request, and with each refused claim. If false, requests of a
+project that differ in the user only are one record. Rows that exist keep their ids until they are
+removed: see ``record_max_age_days``. The log has users in any case.
+""",
+    ),
     cfg.IntOpt(
         "record_max_rows",
         default=10_000,

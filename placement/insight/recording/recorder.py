@@ -59,6 +59,7 @@ class RecorderSettings:
     """The options of [insight] that begin with ``record``."""
 
     enabled: bool = True
+    users: bool = True
     max_rows: int = 10_000
     max_age_days: int = 30
     per_second: int = 5
@@ -89,6 +90,7 @@ class Recorder:
         call_after: Callable[[float, Callable[[], None]], None] | None = None,
     ) -> None:
         self.is_enabled = settings.enabled
+        self.records_users = settings.users
         self.dropped = 0  # requests that could not be recorded
         self._settings = settings
         self._store = store.with_max_attempts(_ATTEMPTS)

@@ -241,6 +241,8 @@ class OperatorReports:
         )
         explanation = refusal.document(names)
         claim = refusals.claim(refusal, claims, names)
+        if not self.recorder.records_users:
+            claim.pop("user_id", None)
         sentence = printable(refusals.sentence(explanation, claim) or "")
         LOG.warning("Claim refused, %s: %s (%s)", _id(request), sentence, refusal.line())
         provider = refusal.facts.get("provider")
@@ -285,8 +287,11 @@ class OperatorReports:
             return
         context, second = request.context, at.replace(microsecond=0, tzinfo=None)
         project_id, user_id = facts.owner or (context.project_id, context.user_id)
+        caller_id = context.user_id
+        if not self.recorder.records_users:
+            user_id = caller_id = None
         request_id, global_request_id = _id(request), context.global_request_id
-        parts = (facts.kind, facts.reason, *facts.equal, project_id, context.user_id)
+        parts = (facts.kind, facts.reason, *facts.equal, project_id, caller_id)
         record = RecordedRequest(
             id=new_id(at),
             created_at=second,

@@ -57,6 +57,7 @@ DEFAULTS = [
     ("metrics", "folder", None),
     ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),
     ("insight", "record", True),
+    ("insight", "record_users", True),
     ("insight", "record_max_rows", 10_000),
     ("insight", "record_max_age_days", 30),
     ("insight", "record_per_second", 5),

@@ -62,6 +62,7 @@ class Kept:
 
     admitted: int = 1000
     is_enabled: bool = True
+    records_users: bool = True
     settings: RecorderSettings = field(default_factory=RecorderSettings)
     records: list[RecordedRequest] = field(default_factory=list)
     superseding: list[str] = field(default_factory=list)

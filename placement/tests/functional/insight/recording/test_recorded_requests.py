@@ -118,6 +118,22 @@ def test_an_unknown_class_is_recorded(http):
     assert "VCPU" in request["explanation"]["names"][0]["similar"]
 
 
+@pytest.fixture
+def without_users(conf):
+    conf.set_override("record_users", False, "insight")
+
+
+@pytest.mark.usefixtures("without_users")
+def test_ids_of_users_can_be_left_out(http):
+    http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
+    put(http, claim(5) | {"user_id": "user-of-claim"}, 204)
+    put(http, claim(5) | {"user_id": "user-of-claim"}, 409, consumer=HOST)
+    requests = recorded(http)
+    assert [request["user_id"] for request in requests] == [None, None]
+    assert [request["project_id"] for request in requests] == ["p", "service"]
+    assert "user-of-claim" not in str(requests)
+
+
 def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     put(http, claim(4), 204)
     put(http, claim(5), 409, consumer=HOST)
