@@ -10,7 +10,16 @@ export interface Address {
 export function parseAddress(hash: string): Address {
   const [path = "", ...rest] = hash.replace(/^#\/?/, "").split("?");
   const [view = "", ...id] = path.split("/");
-  return { view: view || "cloud", id: decodeURIComponent(id.join("/")), query: rest.join("?") };
+  return { view: view || "cloud", id: decoded(id.join("/")), query: rest.join("?") };
+}
+
+// An address that somebody typed or cut off may have an invalid escape, such as %zz.
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return id;
+  }
 }
 
 // The query with one parameter set, or removed if its value is empty.

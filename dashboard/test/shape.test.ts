@@ -65,3 +65,7 @@ for (const text of [
     assert.equal(withoutUrl(text), "resources=VCPU:1&required=A");
   });
 }
+
+test("an invalid escape in an address is kept", () => {
+  assert.deepEqual(parseAddress("#/tree/%zz"), { view: "tree", id: "%zz", query: "" });
+});

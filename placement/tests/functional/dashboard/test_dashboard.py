@@ -122,6 +122,7 @@ def test_an_empty_cloud_says_what_comes_first(empty, open_page):
     ("view", "text"),
     [
         (f"#/tree/{HOST}", "There is no provider"),
+        ("#/tree/%zz", "There is no provider"),
         ("#/shape?resources=VCPU:1", "It does not fit"),
         ("#/requests", "No refusal is recorded"),
         ("#/findings", "The audit finds nothing to repair"),
