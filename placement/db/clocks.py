@@ -56,8 +56,10 @@ def of_provider(provider_id: int) -> int:
     return provider_id % PROVIDER_CLOCKS
 
 
-# All values in one row: drivers written in Python take time for each row.
-ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), ",")
+# All values in one row: drivers written in Python take time for each row. SQLAlchemy 2.0 does not
+# render a literal string in this function.
+_COMMA: Any = sa.literal_column("','")
+ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), _COMMA)
 
 
 _LITERAL = {"literal_binds": True}

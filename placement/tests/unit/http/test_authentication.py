@@ -3,6 +3,7 @@ import logging
 import pytest
 from oslo_context.context import get_current
 
+from placement.http import auth
 from placement.http.request import Context
 from placement.http.request_log import LOG
 from placement.tests.support.stub_service import ADMIN, service
@@ -144,7 +145,11 @@ def test_control_characters_of_an_identity_are_escaped():
     assert context.user_id == "a\x1b[2Ja"
 
 
-def test_authentication_error_has_the_usual_form():
-    response = service(api__auth_strategy="keystone").get("/things/1", status=500)
+def test_authentication_error_has_the_usual_form(monkeypatch):
+    def failing(_environ, _start_response):
+        raise RuntimeError("Keystone's certificate has expired")
+
+    monkeypatch.setattr(auth, "with_authentication", lambda *_: failing)
+    response = service().get("/things/1", status=500)
     assert response.json["errors"][0]["title"] == "Internal Server Error"
     assert "openstack-api-version" not in response.headers
