@@ -20,13 +20,16 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard demo help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for use (PORT=8778)
 	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)
+
+demo: $(VENV)/.serve  ## Serve a realistic cloud of 300 hosts to try commands and dashboard (PORT=8778)
+	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)/demo --demo
 
 # A real Keystone is in the functional tests only. One process writes samples (DOCS_SAMPLES=write).
 test: $(VENV)/.test $(if $(filter-out placement/tests/unit% placement/tests/property%,$(T)),.keystone/.installed)  ## Run all tests (T=path for a part)

@@ -20,7 +20,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
-from placement import exception, wsgi
+from placement import db_api, exception, wsgi
 from placement.cmd import errors, workers
 from placement.cmd.errors import CommandError
 from placement.cmd.server import Settings, bound_socket, serve
@@ -70,11 +70,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         help=f"use a SQLite database in DIR ({DEFAULT_FOLDER}) and accept every token",
     )
     parser.add_argument(
+        "--demo",
+        nargs="?",
+        const=300,
+        metavar="HOSTS",
+        type=_number(15, 20_000),
+        help="with --development: fill an empty database with a realistic cloud of so many hosts "
+        "(300)",
+    )
+    parser.add_argument(
         "--allow-noauth2-on-network",
         action="store_true",
         help="accept every token from any client that can reach this machine",
     )
     parsed, others = parser.parse_known_args(arguments)
+    if parsed.demo and not parsed.development:
+        parser.error("--demo needs --development, which names the directory of its database")
     return argparse.Namespace(**vars(parsed), configuration=others)
 
 
@@ -99,6 +110,8 @@ def run(options: argparse.Namespace) -> int:
         request_log.LOG.addFilter(lambda record: not _READ_OF_PAGE.match(record.getMessage()))
     with bound_socket(options.host, options.port) as bound:
         application, engine = wsgi.load(conf)
+        if options.demo:
+            _fill(conf, application, options.demo)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
             application = for_local_hosts(application)
         settings = Settings(
@@ -106,6 +119,13 @@ def run(options: argparse.Namespace) -> int:
         )
         _serve(settings, conf, options, partial(wsgi.preload, engine))
     return 0
+
+
+def _fill(conf: cfg.ConfigOpts, application: WSGIApplication, hosts: int) -> None:
+    from placement.demo import fill  # noqa: PLC0415  of no use to other deployments
+
+    if not fill.fill(db_api.store(conf), application, hosts):
+        print("The database has providers already: the demo cloud is not written.")
 
 
 def _serve(

@@ -1,4 +1,4 @@
-"""Writes clouds into databases: ``cloud_builder`` says what a cloud consists of.
+"""Writes clouds into databases: ``placement.demo.cloud`` says what a cloud consists of.
 
     python -m placement.tests.support.clouds FILE [--hosts 10000] [--servers FILE]
 
@@ -8,161 +8,15 @@ opens the database with ``placement-api --development DIR`` if the file is DIR/p
 
 import argparse
 import sys
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import sqlalchemy as sa
-
-from placement.core.model import CUSTOM_PREFIX, ProviderState
-from placement.db import clocks, tables
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.db.transaction import Transaction
-from placement.objects import resource_class, trait
-from placement.tests.support.cloud_builder import UNTIL, Cloud, CloudConsumer, cloud
+from placement.demo.cloud import cloud
+from placement.demo.database import load
 
-USER = "nova"
-Ids = Mapping[str, int]
-_PROVIDERS = tables.resource_providers
-_NEXT_ID = sa.select(
-    sa.func.setval(
-        sa.func.pg_get_serial_sequence(_PROVIDERS.name, "id"),
-        sa.select(sa.func.max(_PROVIDERS.c.id)).scalar_subquery(),
-    )
-)
-"""The ids of the providers were not taken from the sequence of PostgreSQL."""
-
-
-def load(store: Store, cloud: Cloud) -> None:
-    """Write a cloud into a store without providers, as services would have written it."""
-    for name in sorted({name for state in cloud.states for name in state.inventories}):
-        if name.startswith(CUSTOM_PREFIX):
-            resource_class.ensure(store, name)
-    for name in sorted({name for state in cloud.states for name in state.traits}):
-        trait.ensure(store, name)
-    store.write(lambda tx: _write(tx, cloud))
-
-
-def _write(tx: Transaction, cloud: Cloud) -> None:
-    providers = {state.provider.uuid: state.provider.id for state in cloud.states}
-    classes = _ids(tx, tables.resource_classes.c.name)
-    _insert(tx, _PROVIDERS, (_provider(state, providers) for state in cloud.states))
-    if tx.connection.dialect.name == "postgresql":
-        tx.connection.execute(_NEXT_ID)
-    _insert(
-        tx,
-        tables.inventories,
-        (row for state in cloud.states for row in _inventories(state, classes)),
-    )
-    _write_traits_and_aggregates(tx, cloud)
-    _write_consumers(tx, cloud.consumers, providers, classes)
-    clocks.start_epoch(tx.connection)  # running services load the cloud
-
-
-def _insert(tx: Transaction, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
-    timed = [{"created_at": UNTIL, **row} for row in rows]
-    if timed:
-        tx.connection.execute(table.insert(), timed)
-
-
-def _ids(tx: Transaction, name: sa.Column[Any]) -> Ids:
-    """Return the ids of the rows of a table by their name."""
-    return dict(tx.connection.execute(sa.select(name, name.table.c.id)).all())
-
-
-def _provider(state: ProviderState, ids: Ids) -> Mapping[str, Any]:
-    provider = state.provider
-    return {
-        "id": provider.id,
-        "uuid": provider.uuid,
-        "name": provider.name,
-        "generation": provider.generation,
-        "counted_generation": provider.generation,
-        "parent_provider_id": provider.parent_uuid and ids[provider.parent_uuid],
-        "root_provider_id": ids[provider.root_uuid],
-    }
-
-
-def _inventories(state: ProviderState, classes: Ids) -> Iterable[Mapping[str, Any]]:
-    for name, inventory in state.inventories.items():
-        yield {
-            "resource_provider_id": state.provider.id,
-            "resource_class_id": classes[name],
-            "used": state.used.get(name, 0),
-            **asdict(inventory),
-        }
-
-
-def _write_traits_and_aggregates(tx: Transaction, cloud: Cloud) -> None:
-    rows = ({"uuid": uuid} for uuid in cloud.aggregates.values())
-    _insert(tx, tables.placement_aggregates, rows)
-    aggregates = _ids(tx, tables.placement_aggregates.c.uuid)
-    traits = _ids(tx, tables.traits.c.name)
-    _insert(
-        tx,
-        tables.resource_provider_aggregates,
-        (
-            {"resource_provider_id": state.provider.id, "aggregate_id": aggregates[uuid]}
-            for state in cloud.states
-            for uuid in state.aggregates
-        ),
-    )
-    _insert(
-        tx,
-        tables.resource_provider_traits,
-        (
-            {"resource_provider_id": state.provider.id, "trait_id": traits[name]}
-            for state in cloud.states
-            for name in state.traits
-        ),
-    )
-
-
-def _write_consumers(
-    tx: Transaction, consumers: Collection[CloudConsumer], providers: Ids, classes: Ids
-) -> None:
-    projects = sorted({consumer.project for consumer in consumers})
-    types = sorted({consumer.type for consumer in consumers if consumer.type})
-    _insert(tx, tables.projects, ({"external_id": project} for project in projects))
-    _insert(tx, tables.users, [{"external_id": USER}])
-    _insert(tx, tables.consumer_types, ({"name": name} for name in types))
-    project_ids = _ids(tx, tables.projects.c.external_id)
-    type_ids = _ids(tx, tables.consumer_types.c.name)
-    user_id = _ids(tx, tables.users.c.external_id)[USER]
-    _insert(
-        tx,
-        tables.consumers,
-        (
-            {
-                "created_at": consumer.created_at,
-                "uuid": consumer.uuid,
-                "project_id": project_ids[consumer.project],
-                "user_id": user_id,
-                "generation": 1,
-                "consumer_type_id": consumer.type and type_ids[consumer.type],
-            }
-            for consumer in consumers
-        ),
-    )
-    _insert(
-        tx,
-        tables.allocations,
-        (
-            {
-                "created_at": consumer.created_at,
-                "consumer_id": consumer.uuid,
-                "resource_provider_id": providers[provider],
-                "resource_class_id": classes[name],
-                "used": amount,
-            }
-            for consumer in consumers
-            for provider, amounts in consumer.allocations.items()
-            for name, amount in amounts.items()
-        ),
-    )
+__all__ = ["load", "main"]
 
 
 def main(arguments: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 import os
 import re
 import signal
@@ -55,6 +56,22 @@ def test_development_mode_needs_no_configuration(tmp_path, number):
         r"Placement listens on .*\nThe database is .*\nThe dashboard is at .*\nTry: curl .*\n",
         output,
     )
+
+
+def test_the_demo_cloud_has_hosts_refusals_and_findings(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
+        documents = [
+            json.loads(service.get(f"/insight/{name}", **{"X-Auth-Token": "admin"})[1])[name]
+            for name in ("providers", "requests", "findings")
+        ]
+    providers, recorded, findings = documents
+    kinds = {each["kind"] for each in recorded}
+    assert len(providers) > 30
+    assert kinds == {"no_candidates", "invalid_request", "refused_claim"}
+    assert findings
+    with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
+        service.get("/")
+    assert "the demo cloud is not written" in service.output.read_text()
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can give a file to another user")

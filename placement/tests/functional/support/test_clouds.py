@@ -4,9 +4,9 @@ import sqlalchemy as sa
 
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.demo.cloud import cloud
 from placement.engine.engine import load
 from placement.tests.support import clouds
-from placement.tests.support.cloud_builder import cloud
 from placement.tests.support.factories import assert_sound, new_provider
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.snapshots import by_name

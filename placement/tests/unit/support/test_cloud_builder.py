@@ -6,7 +6,7 @@ import pytest
 
 from placement.core import capacity
 from placement.core.model import SHARING_TRAIT
-from placement.tests.support.cloud_builder import DISABLED, TENANTS, cloud
+from placement.demo.cloud import DISABLED, TENANTS, cloud
 from placement.tests.support.worlds import aggregate_uuid
 
 

@@ -20,6 +20,7 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import check_names
 from placement.core.search.slots import SearchPlan
+from placement.demo.cloud import cloud
 from placement.exception import UnknownResourceClass, UnknownTrait
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import as_json
@@ -29,7 +30,6 @@ from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_text
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
-from placement.tests.support.cloud_builder import cloud
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 

@@ -4,8 +4,8 @@
 
 A cloud has ``hosts`` roots that are hosts, and pools of shared storage beside them. Usage,
 consumers and defects are drawn from random numbers with a seed; UUIDs of providers and aggregates
-follow from their names (``worlds.provider_uuid``, ``worlds.aggregate_uuid``).
-``clouds`` writes a cloud into a database.
+follow from their names.
+``database`` writes a cloud into a database.
 """
 
 import random
@@ -18,7 +18,6 @@ from itertools import count
 
 from placement.core import capacity
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
-from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
 DISABLED = "COMPUTE_STATUS_DISABLED"
 DOMAIN = ".dc1.example.org"
@@ -32,6 +31,19 @@ TENANTS = {"tenant-acme": 20, "tenant-globex": 12, "tenant-initech": 4, "tenant-
 """The aggregates of tenants, and how many of 300 hosts they have."""
 
 Inventories = Mapping[str, Inventory]
+
+
+_SPACE = uuid.UUID("0b5b7f0e-6c0e-4b5c-8f2e-6f6d0a2f7a11")
+
+
+def provider_uuid(name: str) -> str:
+    """Return the UUID of the provider with this name."""
+    return str(uuid.uuid5(_SPACE, f"provider/{name}"))
+
+
+def aggregate_uuid(name: str) -> str:
+    """Return the UUID of the aggregate with this name."""
+    return str(uuid.uuid5(_SPACE, f"aggregate/{name}"))
 
 
 def _processors(total: int, ratio: float = 1.0) -> Inventory:
@@ -209,7 +221,7 @@ class _Provider:
 class _Builder:
     def __init__(self, hosts: int, seed: int) -> None:
         self._scale = hosts / 300
-        self._random = random.Random(f"{hosts} hosts, seed {seed}")
+        self._random = random.Random(f"{hosts} hosts, seed {seed}")  # noqa: S311  not a secret
         self._projects = [self._uuid().replace("-", "") for _ in range(12)]
         self._consumers: list[CloudConsumer] = []
         self._servers: dict[str, str] = {}
@@ -330,7 +342,8 @@ class _Builder:
         """Allocate devices and servers; hosts are mostly nearly full or nearly empty."""
         devices = [provider for provider in tree if provider.inventories.keys() & DEVICES]
         for device in devices[:1] + [each for each in devices[1:] if self._random.random() < 0.7]:
-            assert device.parent
+            if device.parent is None:
+                continue
             units = {name: inventory.max_unit for name, inventory in device.inventories.items()}
             self._consume({device: units, device.parent: {"VCPU": 4}}, tree[0].name)
         nodes = [provider for provider in tree if "VCPU" in provider.inventories]

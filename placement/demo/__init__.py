@@ -1,0 +1,1 @@
+"""A cloud to try the service on: ``placement-api --development --demo``."""
