@@ -41,7 +41,7 @@ from placement.engine.engine import Engine
 from placement.microversion import MAX_VERSION
 from placement.objects import allocation, provider
 from placement.parse.candidates import candidate_request
-from placement.render.candidates import allocation_candidates
+from placement.render.candidates import pieces
 
 PROVIDERS = (10_000, 100_000, 190_000, 500_000, 1_000_000)
 PROVIDERS_OF_A_HOST = 19
@@ -118,7 +118,7 @@ def respond(snapshot: Snapshot, query: str) -> bytes:
     request = candidate_request(parse_qsl(f"{query}&limit=1000"), MAX_VERSION)
     deadline = Deadline(settings.budget_seconds, time.monotonic)
     candidates = search(snapshot, request, settings, deadline)
-    return allocation_candidates(candidates, request, MAX_VERSION, deadline.check)
+    return b"".join(pieces(candidates, request, MAX_VERSION, deadline.check))
 
 
 # --- the worker of a server -----------------------------------------------------------------

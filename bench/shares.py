@@ -30,7 +30,7 @@ from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
-from placement.render.candidates import allocation_candidates
+from placement.render.candidates import pieces
 from placement.tests.support.provider_tables import snapshot_of_states
 
 REPEATS = 40
@@ -65,7 +65,7 @@ def search_and_rendering(snapshot: Snapshot, query: str) -> tuple[float, float]:
 
     def rendered() -> object:
         check_deadline = Deadline(60, time.monotonic).check
-        return allocation_candidates(candidates, request, MAX_VERSION, check_deadline)
+        return b"".join(pieces(candidates, request, MAX_VERSION, check_deadline))
 
     rendered()
     return milliseconds_of(searched), milliseconds_of(rendered)

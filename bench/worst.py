@@ -26,7 +26,7 @@ from placement.insight.explanation.explain import explain
 from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
-from placement.render.candidates import allocation_candidates
+from placement.render.candidates import pieces
 from placement.tests.support.queries import pairs, snapshot_of
 
 GRACE_SECONDS = 1.0
@@ -256,7 +256,7 @@ def run(case: Case, now: Callable[[], float] = time.monotonic) -> Outcome:
         searched = now()
         if not candidates.candidates:
             explain_within_budget(case.snapshot_factory(), request, now)
-        allocation_candidates(candidates, request, case.version, deadline.check)
+        b"".join(pieces(candidates, request, case.version, deadline.check))
     except SearchDeadlineExceeded:
         return Outcome(now() - began, 0, None)
     return Outcome(searched - began, now() - searched, len(candidates.candidates))

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError
 
 from placement import exception, profiling
 from placement.core.model import IncompleteConsumer
-from placement.db import errors, server_settings
+from placement.db import errors, suitability
 from placement.db.maintenance import reconcile
 from placement.db.schema import revisions, seed
 from placement.db.settings import DatabaseSettings
@@ -120,7 +120,7 @@ def store(conf: cfg.ConfigOpts) -> Store:
     ready = placement_context_manager.store(settings(conf))
     if not ready.is_ready:
         _wait_for(ready)
-        server_settings.check(ready)
+        suitability.check(ready)
         if conf.placement_database.sync_on_startup:
             _upgrade(ready)
         _check_and_complete(ready)

@@ -10,11 +10,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
+from placement.db.connections import messages
+
 T = TypeVar("T")
 _Filtered = sa.Select[Any] | sa.Update | sa.Delete
 
 # Fewer than the maximum number of parameters of a statement in any database (SQLite: 32766)
 CHUNK = 1000
+_MAX_PARAMETERS = 5000  # of a message; servers limit its size
 
 Values = Mapping[str, Any]
 
@@ -112,7 +115,7 @@ def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> None:
     One message to the server contains many writes, so locks are not kept for a round trip of each
     write. SQLite, and drivers without such messages, execute one write after the other.
     """
-    if connection.dialect.driver not in _DRIVERS:
+    if connection.dialect.driver not in messages.DRIVERS:
         for statement, values in writes:
             connection.execute(statement, values).close()
         return
@@ -130,7 +133,7 @@ def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> None:
 
 
 def _send(connection: sa.Connection, texts: Sequence[str], parameters: Sequence[Any]) -> None:
-    connection.exec_driver_sql("; ".join(texts), tuple(parameters), _IS_MESSAGE).close()
+    connection.exec_driver_sql("; ".join(texts), tuple(parameters), messages.IS_MESSAGE).close()
 
 
 def _bound(write: Write, dialect: sa.Dialect) -> tuple[str, list[Any]]:
@@ -152,36 +155,3 @@ def _compiled(
     """Return the text for values of these names, its parameters in their order, and constants."""
     compiled = statement.compile(dialect=dialect, column_keys=list(names))
     return compiled.string, compiled.positiontup, compiled.params
-
-
-def accept_messages(engine: sa.Engine) -> None:
-    """Let the connections of an engine send messages of several statements."""
-    driver = engine.dialect.driver
-    if driver not in _DRIVERS:
-        return
-    if engine.dialect.name != "postgresql":
-        # first, because the listener that opens the connection ends the event
-        sa.event.listen(engine, "do_connect", _allow_messages, insert=True)
-
-    @sa.event.listens_for(engine, "do_execute")
-    def execute(cursor: Any, text: str, parameters: Any, context: Any) -> bool:
-        """Return whether this was a message, and was sent."""
-        if not context.execution_options.get("is_message"):
-            return False
-        if driver == "psycopg":  # other cursors bind on the server: one statement only
-            cursor = context.dialect.dbapi.ClientCursor(cursor.connection)
-        cursor.execute(text, parameters)
-        while driver in _RETURNING_ALL_RESULTS and cursor.nextset():
-            pass  # the error of a statement is raised where its result is read
-        return True
-
-
-def _allow_messages(_dialect: object, _record: object, _: object, named: dict[str, Any]) -> None:
-    named["client_flag"] = named.get("client_flag", 0) | _MULTI_STATEMENTS
-
-
-_MULTI_STATEMENTS = 1 << 16  # in the protocol of MySQL
-_RETURNING_ALL_RESULTS = frozenset({"pymysql", "mysqldb"})
-_DRIVERS = _RETURNING_ALL_RESULTS | {"psycopg", "psycopg2"}
-_IS_MESSAGE = {"is_message": True}
-_MAX_PARAMETERS = 5000  # of a message; servers limit its size

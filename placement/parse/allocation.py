@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from placement import exception
+from placement.core.claims import Amounts
 from placement.core.model import ConsumerClaim, IncompleteConsumer, ReplaceInventories
 from placement.core.text import canonical, canonical_uuid
 from placement.microversion import Version
@@ -16,7 +17,6 @@ from placement.schemas import allocation, queries
 _REPLACE = validation.body_validators(allocation.REPLACE)
 _MANAGE = validation.body_validators(allocation.MANAGE)
 
-Amounts = Mapping[str, Mapping[str, int]]
 ValueT = TypeVar("ValueT")
 
 _RESHAPE = validation.body_validators(allocation.RESHAPE)

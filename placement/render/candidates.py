@@ -26,16 +26,6 @@ from placement.render.resource_provider import parent_and_root
 _PARTS_OF_PIECE = 20_000
 
 
-def allocation_candidates(
-    candidates: Candidates,
-    request: CandidateRequest,
-    version: Version,
-    check_deadline: Callable[[], None],
-) -> bytes:
-    """Return the body of GET /allocation_candidates; see ``pieces``."""
-    return b"".join(pieces(candidates, request, version, check_deadline))
-
-
 def pieces(
     candidates: Candidates,
     request: CandidateRequest,

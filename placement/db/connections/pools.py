@@ -25,8 +25,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlalchemy import event, pool
 
-from placement.db import writes
-from placement.db.connections import server_checks, session_settings, timeouts
+from placement.db.connections import messages, server_checks, session_settings, timeouts
 from placement.db.connections.lineage import Lineage
 from placement.db.connections.server_checks import ConnectionWatch
 from placement.db.settings import DatabaseSettings
@@ -80,7 +79,7 @@ def server_engine(settings: DatabaseSettings, *, is_reader: bool) -> sa.Engine:
     set_session = session_settings.listener(settings, is_reader=is_reader)
     event.listen(engine, "connect", set_session, insert=True)
     if not is_reader:
-        writes.accept_messages(engine)
+        messages.accept(engine)
     return engine
 
 

@@ -129,16 +129,12 @@ def _count(counted: sa.ColumnElement[Any], condition: sa.ColumnElement[bool]) ->
     return sa.select(sa.func.count(counted)).where(condition).scalar_subquery()
 
 
+_WITHOUT_ID: list[Any] = [*SELECT_PROVIDER.selected_columns][1:]
 # The columns are the fields of ProviderSummary. Providers without a root are included, because
 # their names are also taken.
-_SUMMARIES = (
+_SUMMARIES: sa.Select[Any] = (
     sa.select(
-        _provider.uuid,
-        sa.func.coalesce(_provider.name, _provider.uuid),
-        GENERATION,
-        _parent.c.uuid,
-        _root.c.uuid,
-        sa.func.coalesce(_provider.updated_at, _provider.created_at),
+        *_WITHOUT_ID,
         _count(
             allocations.c.consumer_id.distinct(),
             allocations.c.resource_provider_id == _provider.id,

@@ -8,6 +8,7 @@ A changed provider is one row, in which its inventories, traits and aggregates a
 ``grouped_rows``.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import sqlalchemy as sa
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.db import clocks
 from placement.db.resources.providers import SELECT_PROVIDER
-from placement.db.snapshot import grouped_rows, inconsistent_rows
+from placement.db.snapshot import grouped_rows
 from placement.db.tables import (
     LIMITS,
     inventories,
@@ -32,6 +33,8 @@ from placement.db.tables import (
     resource_providers,
     traits,
 )
+
+LOG = logging.getLogger(__name__)
 
 _provider, _inventory = resource_providers.c, inventories.c
 _other = resource_providers.alias("other").c
@@ -162,6 +165,12 @@ def _bound(name: str) -> sa.BindParameter[int]:
     return sa.bindparam(name, type_=sa.BigInteger)
 
 
+@lru_cache(maxsize=1000)
+def warn_once(message: str) -> None:
+    """Log once in a process that an inconsistent row is left out: others must remain readable."""
+    LOG.warning("%s Run `placement-status upgrade check`.", message)
+
+
 class UnknownNameError(LookupError):
     """A row has the id of a resource class or trait that is not in the names of the process."""
 
@@ -177,7 +186,7 @@ class NameTables:
         """Return whether an inventory can be used; otherwise log once that it is left out."""
         is_usable = class_id in self.classes and inventory.step_size >= 1
         if not is_usable:
-            inconsistent_rows.warn_once(
+            warn_once(
                 f"Inventories of resource class {class_id} are left out: the class does not "
                 "exist, or their step_size is below 1."
             )
@@ -187,7 +196,7 @@ class NameTables:
         """Return the names of traits; missing traits are left out, and logged once."""
         all_ids = set(ids)
         if not all_ids <= self.traits.keys():
-            inconsistent_rows.warn_once("Traits that do not exist are left out of providers.")
+            warn_once("Traits that do not exist are left out of providers.")
         return frozenset(self.traits[id_] for id_ in all_ids & self.traits.keys())
 
 

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated, numbers
-from placement.db.snapshot import grouped_rows, inconsistent_rows
-from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of
+from placement.db.snapshot import grouped_rows
+from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of, warn_once
 from placement.db.tables import (
     GENERATION,
     inventories,
@@ -78,9 +78,7 @@ class SnapshotReader:
         ordered = table.in_tree_order()
         if len(ordered) < len(table):
             looped = sorted({*table.uuids} - {*ordered.uuids})
-            inconsistent_rows.warn_once(
-                f"Providers in a loop of parents are left out: {looped[:5]}."
-            )
+            warn_once(f"Providers in a loop of parents are left out: {looped[:5]}.")
         return ordered
 
     def _table(self, names: NameTables) -> ProviderTable:

@@ -13,7 +13,7 @@ from placement.core.search.candidates import Candidate, Candidates, CandidateSha
 from placement.core.snapshot.entries import ProviderEntry
 from placement.http import response as http_response
 from placement.microversion import VERSIONS, Version
-from placement.render.candidates import allocation_candidates, pieces
+from placement.render.candidates import pieces
 from placement.tests.support.queries import allocations_of, mappings_of
 
 SINCE_110 = VERSIONS[10:]
@@ -74,7 +74,7 @@ FOUND = Candidates(
 
 
 def body(candidates: Candidates, version: Version) -> bytes:
-    return allocation_candidates(candidates, REQUEST, version, lambda: None)
+    return b"".join(pieces(candidates, REQUEST, version, lambda: None))
 
 
 def plainly(candidates: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from placement import exception
 from placement.core.model import Inventory
-from placement.db import server_settings
+from placement.db import suitability
 from placement.db.schema import revisions, seed
 from placement.db.store import Store
 from placement.engine.engine import Engine
@@ -36,7 +36,7 @@ def opened(settings) -> Iterator[Store]:
 def check_exact(settings) -> None:
     """Start two processes; each result has everything that either of them wrote before."""
     with opened(settings) as reader, opened(settings) as writer:
-        server_settings.check(reader)
+        suitability.check(reader)
         revisions.check_is_new_enough(reader)
         seed.sync(reader)
         engine = Engine(reader)

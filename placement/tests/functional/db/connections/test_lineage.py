@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import UpdateProvider
-from placement.db import server_settings, tables
+from placement.db import suitability, tables
 from placement.db.connections import server_checks
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
@@ -423,8 +423,8 @@ def split(monkeypatch):
 
 def test_a_proxy_that_routes_reads_to_a_replica_is_refused_at_start(split):
     _first, _replica, proxy, store = split
-    with pytest.raises(server_settings.UnsuitableServer, match="several servers"):
-        server_settings.check(store)
+    with pytest.raises(suitability.UnsuitableServer, match="several servers"):
+        suitability.check(store)
     assert proxy.replica_reads > 0
 
 

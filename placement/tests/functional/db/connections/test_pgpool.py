@@ -3,7 +3,7 @@
 import pytest
 
 from placement import exception
-from placement.db import server_settings
+from placement.db import suitability
 from placement.engine.engine import Engine
 from placement.tests.functional.db.connections.pgpool import pgpool
 from placement.tests.functional.db.connections.test_lineage import (
@@ -53,8 +53,8 @@ def test_a_pgpool_that_balances_reads_is_refused(pair, routed, by_statement):
     url = routed(statement_level_load_balance=by_statement)
     claim(pair[2], uuid(), {HOST: {"VCPU": 1}})
     with opened(url) as store:
-        with pytest.raises(server_settings.UnsuitableServer, match="several servers"):
-            server_settings.check(store)
+        with pytest.raises(suitability.UnsuitableServer, match="several servers"):
+            suitability.check(store)
         for read in (store.probe, lambda: factories.used(store, HOST)):
             with pytest.raises(exception.DatabaseUnavailable) as caught:
                 read()
@@ -64,7 +64,7 @@ def test_a_pgpool_that_balances_reads_is_refused(pair, routed, by_statement):
 @pytest.mark.xdist_group("standby")
 def test_a_pgpool_without_balancing_is_exact(pair, routed):
     with opened(routed(load_balance_mode="off")) as store:
-        server_settings.check(store)
+        suitability.check(store)
         engine, before = Engine(store), factories.used(pair[2], HOST).get("VCPU", 0)
         assert used(engine).get("VCPU", 0) == before
         claim(pair[2], uuid(), {HOST: {"VCPU": 1}})

@@ -8,7 +8,7 @@ import pytest
 
 import placement
 from placement import exception
-from placement.db import server_settings
+from placement.db import suitability
 from placement.db.connections import session_settings
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
@@ -241,9 +241,9 @@ def test_a_character_set_that_lacks_characters_is_refused(url_with, driver, char
     parameters = f"{'charset' if is_mysql else 'client_encoding'}={character_set}"
     with (
         opened(_settings(url_with(), connection_parameters=parameters)) as store,
-        pytest.raises(server_settings.UnsuitableServer, match=f"(?i)set {character_set}, which"),
+        pytest.raises(suitability.UnsuitableServer, match=f"(?i)set {character_set}, which"),
     ):
-        server_settings.check(store)
+        suitability.check(store)
 
 
 def test_the_documented_settings_are_those_of_the_code():

@@ -7,7 +7,7 @@ from placement import exception
 from placement.cmd import status
 from placement.core.model import Provider, UpdateProvider
 from placement.db import clocks, tables
-from placement.db.snapshot import changes, inconsistent_rows
+from placement.db.snapshot import changes
 from placement.db.snapshot.load import SnapshotReader
 from placement.engine.engine import Engine
 from placement.objects import provider
@@ -18,7 +18,7 @@ from placement.tests.support.snapshots import by_name
 @pytest.fixture
 def hosts(store):
     """Two hosts; the first gets the odd row."""
-    inconsistent_rows.warn_once.cache_clear()
+    changes.warn_once.cache_clear()
     return [new_provider(store, name, VCPU=8) for name in ("odd", "sound")]
 
 

@@ -22,7 +22,7 @@ from placement.core.snapshot.entries import Entries
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.microversion import MAX_VERSION, Version
-from placement.render.candidates import allocation_candidates
+from placement.render.candidates import pieces
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import ask, mappings_of, name_of, request_of, snapshot_of
 
@@ -234,4 +234,4 @@ def test_the_deadline_also_ends_rendering(version):
     candidates = ask(devices(3), query)
     deadline = Deadline(0, count_up().__next__)
     with pytest.raises(SearchDeadlineExceeded):
-        allocation_candidates(candidates, request_of(query, version), version, deadline.check)
+        b"".join(pieces(candidates, request_of(query, version), version, deadline.check))

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement import exception
-from placement.db import server_settings
+from placement.db import suitability
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
@@ -41,7 +41,7 @@ def test_statement_timeout_is_unavailable_and_nothing_is_written(store, backend)
 
 
 def test_default_server_settings_are_accepted(store):
-    server_settings.check(store)
+    suitability.check(store)
 
 
 def test_a_binary_log_of_statements_is_refused():
@@ -51,8 +51,8 @@ def test_a_binary_log_of_statements_is_refused():
         server.start()
         server.create("placement")
         store = Store(DatabaseSettings(connection=server.tcp_url("placement"), max_retries=0))
-        with pytest.raises(server_settings.UnsuitableServer, match="binlog_format = STATEMENT"):
-            server_settings.check(store)
+        with pytest.raises(suitability.UnsuitableServer, match="binlog_format = STATEMENT"):
+            suitability.check(store)
         store.dispose()
 
 
@@ -134,9 +134,9 @@ def test_a_pooler_in_transaction_mode_is_refused(
         store = Store(DatabaseSettings(connection=url, max_retries=0))
         try:
             if is_refused:
-                with pytest.raises(server_settings.UnsuitableServer, match="pool_mode = session"):
-                    server_settings.check(store)
+                with pytest.raises(suitability.UnsuitableServer, match="pool_mode = session"):
+                    suitability.check(store)
             else:
-                server_settings.check(store)
+                suitability.check(store)
         finally:
             store.dispose()

@@ -1,0 +1,36 @@
+"""Several statements in one message to the server: which drivers send them, and how."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+_MULTI_STATEMENTS = 1 << 16  # in the protocol of MySQL
+_RETURNING_ALL_RESULTS = frozenset({"pymysql", "mysqldb"})
+DRIVERS = _RETURNING_ALL_RESULTS | {"psycopg", "psycopg2"}
+IS_MESSAGE = {"is_message": True}
+
+
+def accept(engine: sa.Engine) -> None:
+    """Let the connections of an engine send messages of several statements."""
+    driver = engine.dialect.driver
+    if driver not in DRIVERS:
+        return
+    if engine.dialect.name != "postgresql":
+        # first, because the listener that opens the connection ends the event
+        sa.event.listen(engine, "do_connect", _allow, insert=True)
+
+    @sa.event.listens_for(engine, "do_execute")
+    def execute(cursor: Any, text: str, parameters: Any, context: Any) -> bool:
+        """Return whether this was a message, and was sent."""
+        if not context.execution_options.get("is_message"):
+            return False
+        if driver == "psycopg":  # other cursors bind on the server: one statement only
+            cursor = context.dialect.dbapi.ClientCursor(cursor.connection)
+        cursor.execute(text, parameters)
+        while driver in _RETURNING_ALL_RESULTS and cursor.nextset():
+            pass  # the error of a statement is raised where its result is read
+        return True
+
+
+def _allow(_dialect: object, _record: object, _: object, named: dict[str, Any]) -> None:
+    named["client_flag"] = named.get("client_flag", 0) | _MULTI_STATEMENTS
