@@ -13,10 +13,10 @@ import webtest
 
 from placement import errors, exception
 from placement.core.model import CreateInventory, IncompleteConsumer, Inventory, UpdateProvider
-from placement.db import clocks, writes
+from placement.db import clocks
 from placement.db import errors as db_errors
 from placement.db import store as store_module
-from placement.db.connections import server_checks, session_settings
+from placement.db.connections import messages, server_checks, session_settings
 from placement.db.schema import migration, revisions, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
@@ -577,7 +577,7 @@ def _in_seconds(limit, work):
 
 def test_interleavings_of_writes_on_two_nodes(stores, monkeypatch):
     """The first write of a pair is sent to one node, the second one to another node."""
-    monkeypatch.setattr(writes, "_DRIVERS", frozenset())
+    monkeypatch.setattr(messages, "DRIVERS", frozenset())
     drawn = [*FIXED, *(random.choices(list(KINDS), k=2) for _ in range(PAIRS))]
     with pairs(*stores) as tried:
         failures = [failure for pair in drawn for failure in tried.failures(*pair)]

@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from placement.db import writes
+from placement.db.connections import messages
 from placement.tests.functional.db.interleavings.kinds import KINDS
 from placement.tests.functional.db.interleavings.pairs import pairs
 
@@ -36,7 +36,7 @@ FIXED = [
 @pytest.fixture
 def tried(store, monkeypatch):
     """Pairs on the test's database; the statements of a message are sent one by one."""
-    monkeypatch.setattr(writes, "_DRIVERS", frozenset())
+    monkeypatch.setattr(messages, "DRIVERS", frozenset())
     with pairs(store) as of_store:
         yield of_store
         print(f"{of_store.interleavings} interleavings, {of_store.comparisons} snapshots")
