@@ -45,9 +45,8 @@ def findings(
     """
     yield from trees.trees(state)
     yield from trees.nested_compute_nodes(state)
-    yield from usage.without_provider_or_inventory(state)
-    yield from usage.missing_consumers(state)
-    yield from usage.empty_consumers(state)
+    yield from usage.stray_usage(state)
+    yield from usage.incomplete_consumers(state)
     yield from live
     yield from usage.usage_counters(state)
     yield from usage.over_capacity(state)

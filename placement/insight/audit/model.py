@@ -11,15 +11,12 @@ from typing import Final, NamedTuple
 
 from placement.core.model import Inventory
 from placement.exception import BadRequest
-from placement.insight.audit.finding import Commands, Named
+from placement.insight.audit.finding import Amounts, Commands, Named
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
 COMPUTE_NODE: Final = "COMPUTE_NODE"
 """The trait of hosts."""
-
-Key = tuple[int, int]
-"""The ids of a provider and of a resource class."""
 
 GRACE_MINUTES: Final = 30
 MOST_OF_ONE_CODE: Final = 1000
@@ -119,42 +116,38 @@ class AuditedProviders(NamedTuple):
 
 
 class AuditedInventory(NamedTuple):
-    """The row of an inventory; ``used`` is the usage counter beside it."""
+    """An inventory, with the sum of its allocations and the usage counter beside it.
 
-    provider_id: int
-    class_id: int
-    limits: Inventory
-    used: int
-    changed_at: datetime | None
-
-
-class UsageSum(NamedTuple):
-    """The sum of the allocations of a class on a provider.
-
-    ``newest_at`` is when the newest allocation was created. It is read only if a sum exceeds the
+    ``newest_at`` is when the newest allocation was created. It is read only if the sum exceeds the
     capacity.
     """
 
-    amount: int
-    newest_at: datetime | None
+    provider: AuditedProvider
+    resource_class: str
+    limits: Inventory
+    counter: int
+    changed_at: datetime | None
+    used: int
+    newest_at: datetime | None = None
 
 
-class LoneAllocation(NamedTuple):
-    """An allocation of a consumer that has no row."""
+class StrayUsage(NamedTuple):
+    """A sum of allocations without an inventory; ``provider`` is None if it does not exist."""
 
-    consumer_uuid: str
     provider_id: int
-    class_id: int
-    amount: int
+    provider: AuditedProvider | None
+    resource_class: str
+    used: int
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedState:
     """One state of the database.
 
-    ``providers`` are by id. ``lone_allocations`` belong to consumers without a row,
-    ``empty_consumers`` are UUIDs and generations of consumers without allocations. Both are older
-    than the grace period, and the number of consumers is limited.
+    ``providers`` are by id. A resource class that does not exist is named by its id.
+    ``lone_allocations`` are those of consumers without a row, ``empty_consumers`` UUIDs and
+    generations of consumers without allocations. Both are older than the grace period, and the
+    number of consumers is limited.
     ``young`` is the number of younger consumers without a row or without allocations, by the
     codes of the findings.
 
@@ -165,9 +158,8 @@ class AuditedState:
 
     providers: Mapping[int, AuditedProvider]
     inventories: Sequence[AuditedInventory]
-    usage: Mapping[Key, UsageSum]
-    class_names: Mapping[int, str]
-    lone_allocations: Sequence[LoneAllocation]
+    stray: Sequence[StrayUsage]
+    lone_allocations: Mapping[str, Amounts]
     empty_consumers: Sequence[tuple[str, int]]
     young: Mapping[str, int]
     unused_classes: Sequence[str]
@@ -179,10 +171,6 @@ class AuditedState:
     def provider(self, id_: int | None) -> AuditedProvider | None:
         """Return the provider with an id, None if it does not exist."""
         return self.providers.get(id_ or 0)
-
-    def class_name(self, id_: int) -> str:
-        """Return the name of a resource class; one that does not exist is named by its id."""
-        return self.class_names.get(id_, f"id {id_}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,15 +26,16 @@ from placement.db.tables import (
     traits,
 )
 from placement.db.writes import chunks
+from placement.insight.audit.finding import Amounts
 from placement.insight.audit.model import (
     COMPUTE_NODE,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
-    Key,
-    LoneAllocation,
-    UsageSum,
+    StrayUsage,
 )
+
+_Providers = Mapping[int, AuditedProvider]
 
 _provider = resource_providers.c
 _inventory = inventories.c
@@ -55,6 +56,7 @@ _INVENTORIES: sa.Select[*tuple[int, ...]] = sa.select(
     sa.func.coalesce(_inventory.updated_at, _inventory.created_at).label("changed_at"),
     *LIMITS,
 )
+_CLASSES = sa.select(resource_classes.c.id, resource_classes.c.name)
 _KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
 # An index has all three columns; the time of the newest allocation is read for few keys.
 _USAGE = sa.select(*_KEY, sa.func.sum(_allocation.used)).group_by(*_KEY)
@@ -109,26 +111,28 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
     before ``written_before`` (naive UTC), at most ``at_most`` of each kind.
     Cost: reads each row of ``allocations`` and ``consumers`` about twice, in the database.
     """
-    providers = map(AuditedProvider._make, connection.execute(_PROVIDERS))
-    inventories = [
-        AuditedInventory(
-            row.resource_provider_id,
-            row.resource_class_id,
-            inventory_of(row),
-            row.used,
-            row.changed_at,
-        )
-        for row in connection.execute(_INVENTORIES)
-    ]
-    classes = connection.execute(sa.select(resource_classes.c.id, resource_classes.c.name))
+    rows = map(AuditedProvider._make, connection.execute(_PROVIDERS))
+    providers = {provider.id: provider for provider in rows}
+    names = _ClassNames(connection.execute(_CLASSES).all())
+    sums = {(row[0], row[1]): int(row[2]) for row in connection.execute(_USAGE)}
+    inventories = _inventories(connection, providers, names, sums)
     types = {row.name: row.number for row in connection.execute(_CONSUMER_TYPES)}
     empty = _EMPTY.where(_is_older(consumers, written_before)).limit(at_most)
+    holders = _LONE_HOLDERS.limit(at_most).subquery()
+    lone = (
+        sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
+        .join(holders, holders.c.consumer_id == _allocation.consumer_id)
+        .where(_is_older(allocations, written_before))
+    )
     return AuditedState(
-        providers={provider.id: provider for provider in providers},
-        inventories=inventories,
-        usage=_usage(connection, inventories),
-        class_names={row.id: row.name for row in classes},
-        lone_allocations=_lone(connection, written_before, at_most),
+        providers=providers,
+        inventories=list(inventories.values()),
+        stray=[
+            StrayUsage(key[0], providers.get(key[0]), names[key[1]], used)
+            for key, used in sorted(sums.items())
+            if key not in inventories
+        ],
+        lone_allocations=_lone(connection.execute(lone), providers, names),
         empty_consumers=[(row.uuid, row.generation) for row in connection.execute(empty)],
         young=_young(connection, written_before),
         unused_classes=connection.scalars(_UNUSED_CLASSES).all(),
@@ -146,38 +150,53 @@ def _aggregated(connection: sa.Connection) -> Mapping[int, Collection[str]]:
     return aggregated
 
 
-def _usage(
-    connection: sa.Connection, inventories: Iterable[AuditedInventory]
-) -> Mapping[Key, UsageSum]:
-    """Return the sums, with the time of the newest allocation if a sum is too large."""
-    sums = {
-        (provider_id, class_id): int(amount)
-        for provider_id, class_id, amount in connection.execute(_USAGE)
-    }
+class _ClassNames(dict[int, str]):
+    """Names of resource classes; one that does not exist is named by its id."""
+
+    def __missing__(self, id_: int) -> str:
+        return f"id {id_}"
+
+
+def _inventories(
+    connection: sa.Connection,
+    providers: _Providers,
+    names: _ClassNames,
+    sums: Mapping[tuple[int, int], int],
+) -> Mapping[tuple[int, int], AuditedInventory]:
+    """Return the inventories of existing providers, by the ids of provider and class."""
+    found = {}
+    for row in connection.execute(_INVENTORIES):
+        key = (row.resource_provider_id, row.resource_class_id)
+        if key[0] in providers:
+            found[key] = AuditedInventory(
+                providers[key[0]],
+                names[key[1]],
+                inventory_of(row),
+                counter=row.used,
+                changed_at=row.changed_at,
+                used=sums.get(key, 0),
+            )
     exceeded = {
-        inventory.provider_id
-        for inventory in inventories
-        if not is_within_capacity(
-            inventory.limits, sums.get((inventory.provider_id, inventory.class_id), 0), 0
-        )
+        id_
+        for (id_, _), each in found.items()
+        if not is_within_capacity(each.limits, each.used, 0)
     }
-    newest: dict[Key, datetime] = {}
     for chunk in chunks(sorted(exceeded)):
-        rows = connection.execute(_NEWEST.where(_allocation.resource_provider_id.in_(chunk)))
-        newest |= {(provider_id, class_id): at for provider_id, class_id, at in rows}
-    return {key: UsageSum(amount, newest.get(key)) for key, amount in sums.items()}
+        newest = _NEWEST.where(_allocation.resource_provider_id.in_(chunk))
+        for id_, class_id, at in connection.execute(newest):
+            if (id_, class_id) in found:
+                found[id_, class_id] = found[id_, class_id]._replace(newest_at=at)
+    return found
 
 
 def _lone(
-    connection: sa.Connection, written_before: datetime, at_most: int
-) -> list[LoneAllocation]:
-    holders = _LONE_HOLDERS.limit(at_most).subquery()
-    statement = (
-        sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
-        .join(holders, holders.c.consumer_id == _allocation.consumer_id)
-        .where(_is_older(allocations, written_before))
-    )
-    return [LoneAllocation(*row) for row in connection.execute(statement)]
+    rows: Iterable[tuple[str, int, int, int]], providers: _Providers, names: _ClassNames
+) -> Mapping[str, Amounts]:
+    amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    for consumer, id_, class_id, used in rows:
+        provider = providers[id_].uuid if id_ in providers else f"id {id_}"
+        amounts[consumer].setdefault(provider, {})[names[class_id]] = used
+    return amounts
 
 
 def _young(connection: sa.Connection, written_before: datetime) -> Mapping[str, int]:

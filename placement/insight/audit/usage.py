@@ -1,6 +1,5 @@
 """Findings about inventories, their usage, and consumers."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -15,14 +14,7 @@ from placement.insight.audit.finding import (
     OfInventory,
     OfProvider,
 )
-from placement.insight.audit.model import (
-    AuditedInventory,
-    AuditedProvider,
-    AuditedState,
-    UsageSum,
-)
-
-_NO_USAGE = UsageSum(0, None)
+from placement.insight.audit.model import AuditedInventory, AuditedState
 
 
 class MissingProvider(Finding, code="missing_provider"):
@@ -43,15 +35,13 @@ class MissingInventory(OfInventory, code="missing_inventory", command=CONSUMERS)
     used: int
 
 
-def without_provider_or_inventory(state: AuditedState) -> Iterator[Finding]:
+def stray_usage(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for each sum of allocations without a provider or without an inventory."""
-    present = {(inventory.provider_id, inventory.class_id) for inventory in state.inventories}
-    for (provider_id, class_id), usage in sorted(state.usage.items()):
-        provider, name = state.provider(provider_id), state.class_name(class_id)
+    for provider_id, provider, name, used in state.stray:
         if provider is None:
-            yield MissingProvider(provider_id=provider_id, resource_class=name, used=usage.amount)
-        elif (provider_id, class_id) not in present:
-            yield MissingInventory(provider=provider.named, resource_class=name, used=usage.amount)
+            yield MissingProvider(provider_id=provider_id, resource_class=name, used=used)
+        else:
+            yield MissingInventory(provider=provider.named, resource_class=name, used=used)
 
 
 class MissingConsumer(Finding, code="missing_consumer"):
@@ -60,18 +50,6 @@ class MissingConsumer(Finding, code="missing_consumer"):
     repair: str = "create the consumer for the incomplete project and user"
     consumer: str
     allocations: Amounts
-
-
-def missing_consumers(state: AuditedState) -> Iterator[MissingConsumer]:
-    """Yield a finding for each consumer that has allocations and no row."""
-    amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
-    for allocation in state.lone_allocations:
-        provider = state.provider(allocation.provider_id)
-        uuid = provider.uuid if provider else f"id {allocation.provider_id}"
-        by_class = amounts[allocation.consumer_uuid].setdefault(uuid, {})
-        by_class[state.class_name(allocation.class_id)] = allocation.amount
-    for uuid, allocations in sorted(amounts.items()):
-        yield MissingConsumer(consumer=uuid, allocations=allocations)
 
 
 class EmptyConsumer(Finding, code="empty_consumer"):
@@ -83,8 +61,10 @@ class EmptyConsumer(Finding, code="empty_consumer"):
     generation: int
 
 
-def empty_consumers(state: AuditedState) -> Iterator[EmptyConsumer]:
-    """Yield a finding for each consumer that has a row and no allocations."""
+def incomplete_consumers(state: AuditedState) -> Iterator[Finding]:
+    """Yield the consumers without a row, then those without allocations."""
+    for uuid, allocations in sorted(state.lone_allocations.items()):
+        yield MissingConsumer(consumer=uuid, allocations=allocations)
     for uuid, generation in sorted(state.empty_consumers):
         yield EmptyConsumer(consumer=uuid, generation=generation)
 
@@ -100,13 +80,13 @@ class UsageCounter(OfInventory, code="usage_counter"):
 
 def usage_counters(state: AuditedState) -> Iterator[UsageCounter]:
     """Yield a finding for each usage counter that is not the sum of the allocations."""
-    for provider, inventory, usage in _inventories(state):
-        if inventory.used != usage.amount:
+    for inventory in state.inventories:
+        if inventory.counter != inventory.used:
             yield UsageCounter(
-                provider=provider.named,
-                resource_class=state.class_name(inventory.class_id),
-                counter=inventory.used,
-                used=usage.amount,
+                provider=inventory.provider.named,
+                resource_class=inventory.resource_class,
+                counter=inventory.counter,
+                used=inventory.used,
             )
 
 
@@ -134,46 +114,35 @@ class ReservedInUse(Excess, code="reserved_in_use", level=NOTICE):
 
 def over_capacity(state: AuditedState) -> Iterator[Excess]:
     """Yield a finding for each inventory whose usage exceeds the capacity."""
-    for provider, inventory, usage in _inventories(state):
-        limits = inventory.limits
-        if usage.amount and not is_within_capacity(limits, usage.amount, 0):
-            is_reserved = is_reserved_in_use(limits, usage.amount)
+    for inventory in state.inventories:
+        limits, used = inventory.limits, inventory.used
+        if used and not is_within_capacity(limits, used, 0):
+            is_reserved = is_reserved_in_use(limits, used)
             kind = ReservedInUse if is_reserved else OverCapacity
             reserved = "reserved: the usage is within the capacity without it"
             yield kind(
-                provider=provider.named,
-                resource_class=state.class_name(inventory.class_id),
-                used=usage.amount,
+                provider=inventory.provider.named,
+                resource_class=inventory.resource_class,
+                used=used,
                 capacity=integer_capacity(limits),
                 total=limits.total,
                 reserved=limits.reserved,
                 allocation_ratio=limits.allocation_ratio,
-                cause=reserved if is_reserved else _cause_of_excess(inventory, usage),
+                cause=reserved if is_reserved else _cause_of_excess(inventory),
             )
 
 
-def _cause_of_excess(inventory: AuditedInventory, usage: UsageSum) -> str:
+def _cause_of_excess(inventory: AuditedInventory) -> str:
     """Return why the usage exceeds the capacity; empty without evidence.
 
     Allocations that were written before the last change of the inventory were there when it
     changed. Allocations that were written later show nothing: the write may have reduced them, or
     replaced one consumer by another.
     """
-    changed_at, written_at = inventory.changed_at, usage.newest_at
+    changed_at, written_at = inventory.changed_at, inventory.newest_at
     if changed_at is None or written_at is None or written_at >= changed_at:
         return ""
     return f"total or allocation_ratio: the inventory was changed at {timestamp(changed_at)}"
-
-
-def _inventories(
-    state: AuditedState,
-) -> Iterator[tuple[AuditedProvider, AuditedInventory, UsageSum]]:
-    """Yield the inventories of existing providers, with their usage."""
-    for inventory in state.inventories:
-        provider = state.provider(inventory.provider_id)
-        if provider is not None:
-            key = (inventory.provider_id, inventory.class_id)
-            yield provider, inventory, state.usage.get(key, _NO_USAGE)
 
 
 class ProviderWithoutInventory(
@@ -190,8 +159,8 @@ class ProviderWithoutInventory(
 
 def providers_without_inventory(state: AuditedState) -> Iterator[ProviderWithoutInventory]:
     """Yield a finding for each provider that has no inventory, no usage and no children."""
-    used = {inventory.provider_id for inventory in state.inventories}
-    used |= {provider_id for provider_id, _ in state.usage}
+    used = {inventory.provider.id for inventory in state.inventories}
+    used |= {usage.provider_id for usage in state.stray}
     used |= {provider.parent_id or 0 for provider in state.providers.values()}
     for provider in state.providers.values():
         if provider.id not in used:
@@ -207,7 +176,8 @@ class StaleProvider(OfProvider, code="stale_provider", level=NOTICE, command=IDE
 
 def stale_providers(state: AuditedState, before: datetime) -> Iterator[StaleProvider]:
     """Yield the providers with allocations whose generation did not change since ``before``."""
-    used = {provider_id for (provider_id, _), usage in state.usage.items() if usage.amount}
+    used = {inventory.provider.id for inventory in state.inventories if inventory.used}
+    used |= {usage.provider_id for usage in state.stray if usage.used}
     for provider in state.providers.values():
         if provider.id in used and provider.updated_at and provider.updated_at < before:
             at = timestamp(provider.updated_at)

@@ -16,8 +16,7 @@ from placement.insight.audit.model import (
     AuditedProvider,
     AuditedProviders,
     AuditedState,
-    LoneAllocation,
-    UsageSum,
+    StrayUsage,
 )
 
 NOW = datetime(2026, 11, 21, 2, 14)
@@ -30,22 +29,23 @@ def provider(id_, name=None, root=None, parent=None, updated_at=NOW):
     )
 
 
-def inventory(used=4, changed_at=NOW, provider_id=1, **values):
+def inventory(counter=4, changed_at=NOW, id_=1, used=None, newest_at=NOW, **values):
+    """Return an inventory of a host; its usage is the counter, unless another sum is given."""
     limits = Inventory(**{"total": 8, **values})
-    return AuditedInventory(provider_id, 0, limits, used, changed_at)
+    used = counter if used is None else used
+    return AuditedInventory(provider(id_), "VCPU", limits, counter, changed_at, used, newest_at)
 
 
 def by_id(*providers):
     return {row.id: row for row in providers}
 
 
-OF_OTHERS = [inventory(provider_id=2, used=0), inventory(provider_id=3, used=0)]
+OF_OTHERS = [inventory(0, id_=2), inventory(0, id_=3)]
 HEALTHY = AuditedState(
     providers=by_id(provider(1), provider(2, root=1, parent=1), provider(3)),
     inventories=[inventory(), *OF_OTHERS],
-    usage={(1, 0): UsageSum(4, NOW)},
-    class_names={0: "VCPU", 1: "MEMORY_MB"},
-    lone_allocations=[],
+    stray=[],
+    lone_allocations={},
     empty_consumers=[],
     young={},
     unused_classes=[],
@@ -92,8 +92,8 @@ def test_trees_that_do_not_hold_together(row, code):
 
 
 def test_allocations_without_inventory_or_provider():
-    usage = {**HEALTHY.usage, (3, 1): UsageSum(5, NOW), (77, 5): UsageSum(6, NOW)}
-    missing_inventory, missing_provider = findings(replace(HEALTHY, usage=usage))
+    stray = [StrayUsage(3, provider(3), "MEMORY_MB", 5), StrayUsage(77, None, "id 5", 6)]
+    missing_inventory, missing_provider = findings(replace(HEALTHY, stray=stray))
     assert missing_inventory.code == "missing_inventory"
     assert missing_inventory.rows == {
         "provider": Named("uuid-3", "host3"),
@@ -106,7 +106,7 @@ def test_allocations_without_inventory_or_provider():
 
 @pytest.mark.parametrize("counter", [0, 3, 5])
 def test_a_usage_counter_that_is_not_the_sum(counter):
-    finding = only(inventories=[inventory(used=counter), *OF_OTHERS])
+    finding = only(inventories=[inventory(counter, used=4), *OF_OTHERS])
     assert finding.code == "usage_counter"
     assert (finding.rows["counter"], finding.rows["used"]) == (counter, 4)
 
@@ -143,8 +143,7 @@ def test_a_write_after_the_change_is_no_evidence(changed_at):
     ],
 )
 def test_what_is_reserved_in_use_is_a_notice(values, used, code):
-    usage = {(1, 0): UsageSum(used, NOW)}
-    found = codes(inventories=[inventory(used=used, **values), *OF_OTHERS], usage=usage)
+    found = codes(inventories=[inventory(used, **values), *OF_OTHERS])
     assert found == ([code] if code else [])
     assert KINDS["reserved_in_use"].level == "notice"
 
@@ -155,7 +154,7 @@ def test_what_fits_exactly_is_not_too_much():
 
 
 def test_consumers_without_rows_and_without_allocations():
-    lone = [LoneAllocation("c", 1, 0, 2), LoneAllocation("c", 1, 1, 512)]
+    lone = {"c": {"uuid-1": {"VCPU": 2, "MEMORY_MB": 512}}}
     empty_ones = [("d", 2)]
     missing, empty = findings(replace(HEALTHY, lone_allocations=lone, empty_consumers=empty_ones))
     assert missing.rows == {
@@ -235,12 +234,12 @@ def test_a_host_below_a_host_is_an_error():
 
 
 def test_a_leaf_without_inventory_and_usage_is_noticed():
-    finding = only(inventories=[inventory(), inventory(provider_id=2, used=0)])
+    finding = only(inventories=[inventory(), inventory(0, id_=2)])
     assert (finding.code, finding.severity) == ("provider_without_inventory", "notice")
     assert finding.provider.name == "host3"
     middle, leaf = provider(2, root=1, parent=1), provider(3, root=1, parent=2)
     children = by_id(provider(1), middle, leaf)
-    only_leaf = [inventory(), inventory(provider_id=3, used=0)]
+    only_leaf = [inventory(), inventory(0, id_=3)]
     assert codes(providers=children, inventories=only_leaf, compute_nodes={1}) == []
 
 
@@ -254,7 +253,7 @@ def test_a_host_in_no_aggregate_is_noticed_if_most_hosts_are_in_one(aggregated, 
         replace(
             HEALTHY,
             providers=rows,
-            inventories=[*HEALTHY.inventories, inventory(provider_id=5, used=0)],
+            inventories=[*HEALTHY.inventories, inventory(0, id_=5)],
             compute_nodes={1, 2, 3, 5} - {2},
             aggregated=aggregated,
         )
