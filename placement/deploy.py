@@ -1,7 +1,8 @@
 """Creates the services and the WSGI application from the configuration."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from types import ModuleType
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from oslo_config import cfg
@@ -10,7 +11,6 @@ from placement import db_api
 from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.maintenance.used_numbers import shares_of_ids
-from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.events import WRITE_RETRIES, Observer
 from placement.handler import PlacementHandler
@@ -19,6 +19,7 @@ from placement.http.request import Services
 from placement.insight.consumers import sql
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.reports import KNOWN_EVENTS, OperatorReports
+from placement.insight.whatif.gauge import SurvivalGauge, survival_counts
 from placement.observability import health, metrics
 from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
@@ -50,7 +51,7 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     app_services = services(config, observer)
     application = middleware.pipeline(PlacementHandler(app_services), config)
     if observer is not None:
-        inventory = inventory_metrics(config, observer, app_services.store)
+        inventory = inventory_metrics(config, observer, app_services)
         view, allowed = app_services.engine.view, config.metrics.allowed_source_ranges
         application = metrics.MetricsMiddleware(application, observer, view, inventory, allowed)
     if config.insight.page:
@@ -79,7 +80,7 @@ def _unused(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
 
 
 def inventory_metrics(
-    conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver, store: Store
+    conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver, app_services: Services
 ) -> InventoryMetrics:
     """Return the metrics of inventory, with the options of [metrics]."""
     options = conf.metrics
@@ -90,8 +91,19 @@ def inventory_metrics(
         root_trait_prefix=options.inventory_root_trait_prefix,
         interval_seconds=options.inventory_interval_seconds,
     )
-    counts = partial(sql.count_by_provider, store)
-    return InventoryMetrics(observer.library, settings, counts, partial(shares_of_ids, store))
+    store, library = app_services.store, observer.library
+    counts, ids = partial(sql.count_by_provider, store), partial(shares_of_ids, store)
+    survival = survival_text(conf, library, app_services)
+    return InventoryMetrics(library, settings, counts, ids, survival)
+
+
+def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Callable[[], bytes]:
+    """Return the function that returns the metric of survival; nothing if it is disabled."""
+    minutes, by = conf.metrics.survival_interval_minutes, conf.metrics.survival_by
+    if not minutes:
+        return bytes
+    count = partial(survival_counts, of.store, of.engine, by, of.search.budget_seconds)
+    return SurvivalGauge(library, 60 * minutes, count).text
 
 
 def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:

@@ -4,6 +4,7 @@ import type {
   Capacity,
   Changes,
   Consumer,
+  Drain,
   Explanation,
   Finding,
   Names,
@@ -73,6 +74,10 @@ export class Api {
     next: string | null;
   }> {
     return this.json(`/consumers?${new URLSearchParams(parameters)}`);
+  }
+
+  drain(root: string, limit: number): Promise<Drain> {
+    return this.json(`/drain?in_tree=${root}&limit_moves=${limit}`);
   }
 
   findings(): Promise<{ at: string; findings: Finding[] }> {

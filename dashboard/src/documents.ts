@@ -143,6 +143,19 @@ export interface Consumer {
   providers: Record<string, string>;
 }
 
+// A plan: where the consumers of a tree would fit.
+export interface Drain {
+  verdict: "fits" | "does_not_fit" | "undetermined";
+  reasons: string[];
+  consumers: number;
+  placed: number;
+  hosts_used: number;
+  moves: { consumer: string; to: { uuid: string; name: string }[] }[];
+  stuck: { consumer: string; text: string }[];
+  skipped: { consumer: string; reason: string }[];
+  assumes: string[];
+}
+
 export interface Finding {
   code: string;
   severity: "error" | "warning" | "notice";

@@ -53,7 +53,8 @@ class InventoryMetrics:
     """The text of the inventory metrics, at most ``interval_seconds`` old.
 
     ``consumers`` returns the number of consumers by provider id; it is called only if there are
-    few enough hosts to list every host. ``ids`` returns the used part of the ids by column.
+    few enough hosts to list every host. ``ids`` returns the used part of the ids by column,
+    ``survival`` the text of a metric that a thread computes.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class InventoryMetrics:
         settings: InventorySettings,
         consumers: Callable[[], Mapping[int, int]],
         ids: Callable[[], Mapping[str, float]],
+        survival: Callable[[], bytes] = bytes,
     ) -> None:
+        self._survival = survival
         self._library = library
         self._settings = settings
         self._consumers = consumers
@@ -72,7 +75,13 @@ class InventoryMetrics:
         self._computed_at = float("-inf")
 
     def text(self, snapshot: Snapshot | None) -> bytes:
-        """Return the metrics; nothing if they are outdated and the database is unreachable.
+        """Return the metrics of inventory and of survival."""
+        return self._inventory_text(snapshot) + self._survival()
+
+    def _inventory_text(self, snapshot: Snapshot | None) -> bytes:
+        """Return the metrics of inventory, at most ``interval_seconds`` old.
+
+        They are empty if they are outdated and the database is unreachable.
 
         ``snapshot`` is the current one, None without a database. Cost: once per interval, a pass
         over all providers.

@@ -8,6 +8,7 @@ import { addressOf } from "../router";
 import { useShared } from "../state";
 import { bar, number, Table } from "../table";
 import { Consumers } from "./consumers";
+import { WhatIf } from "./whatif";
 
 export function TreeView({ uuid }: { uuid: string }) {
   const { live } = useShared();
@@ -42,6 +43,7 @@ export function TreeView({ uuid }: { uuid: string }) {
           </ul>
         </section>
       )}
+      <WhatIf root={root} key={`what if ${root.uuid}`} />
       <Consumers root={root} key={root.uuid} />
     </>
   );

@@ -112,9 +112,10 @@ def _headline(document: Document, names: Names) -> str:
     consumers, placed, hosts = (document[name] for name in ("consumers", "placed", "hosts_used"))
     if not consumers:
         return f"{what}: no servers to move"
+    fit = "fits" if consumers == 1 else "fit"
     text = (
-        f"{what}: {placed} of {consumers} {nouns(consumers, 'server')} fit elsewhere, on {hosts} "
-        f"{nouns(hosts, 'host')}"
+        f"{what}: {placed} of {consumers} {nouns(consumers, 'server')} {fit} elsewhere, on "
+        f"{hosts} {nouns(hosts, 'host')}"
     )
     stuck = document["stuck"]
     if not stuck:

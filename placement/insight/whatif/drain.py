@@ -20,6 +20,7 @@ TOO_MANY: Final = (
     "the largest first leaves some out, no bound proves that they do not fit, and there are too "
     "many plans to try all"
 )
+ALL_TRIED: Final = "all plans were tried, and none has a place for each consumer"
 DEPENDENT: Final = "a plan exists only if consumers use what others release"
 
 
@@ -79,19 +80,17 @@ def _exhausted(
     deadline: Deadline,
 ) -> Drain:
     """Return the result of trying all plans.  Raises: SearchDeadlineExceeded."""
+    verdict: Verdict = "undetermined"
     try:
-        moves = Exhaustion(scene, scene.remaining, deadline).plan()
-        if moves is not None:
-            return Drain("fits", moves)
-        if bounds.snapshot is scene.remaining:
-            reason = "all plans were tried, and none has a place for each consumer"
-            return Drain("does_not_fit", placement.moves, stuck, (reason,))
-        if Exhaustion(scene, bounds.snapshot, deadline).plan() is None:
-            reason = "all plans were tried, and none has a place for each consumer"
-            return Drain("does_not_fit", placement.moves, stuck, (reason,))
-        return Drain("undetermined", placement.moves, stuck, (DEPENDENT,))
+        moves, reason = Exhaustion(scene, bounds.snapshot, deadline).plan(), DEPENDENT
     except TooManyPlansError:
-        return Drain("undetermined", placement.moves, stuck, (TOO_MANY,))
+        moves, reason = None, TOO_MANY
+    else:
+        if moves is None:
+            verdict, reason = "does_not_fit", ALL_TRIED
+        elif bounds.snapshot is scene.remaining:
+            return Drain("fits", moves)
+    return Drain(verdict, placement.moves, stuck, (reason,))
 
 
 def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck]:
@@ -104,6 +103,7 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
     for demand in placement.stuck:
         is_proved = demand.needs in homeless
         text = lack(scene, bounds.snapshot if is_proved else placement.after, demand.needs)
+        text += "" if is_proved else " after the moves"
         stuck += [Stuck(holder, demand.needs, is_proved, text) for holder in demand.holders]
     return stuck
 

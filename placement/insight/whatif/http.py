@@ -98,9 +98,8 @@ def show_survival(request: Request) -> webob.Response:
         )
 
     def write(view: View) -> bytes:
-        groups = sql.groups(request.services.store, view)
-        deadline = _deadline(request)
-        survival = Survival(view.snapshot, groups, keep_of(values), deadline)
+        groups = list(sql.groups(request.services.store, view))
+        survival = Survival(view.snapshot, groups, keep_of(values), _deadline(request))
         domains = list(survival.domains(by, prefix))
         if not domains:
             raise BadRequest(

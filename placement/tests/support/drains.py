@@ -6,7 +6,7 @@ else: needs, targets and assignments are written again by the sentences of the d
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
@@ -20,6 +20,9 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 AGGREGATES = tuple(aggregate_uuid(name) for name in "xy")
 Allocations = dict[int, dict[str, int]]
 """Amounts by the number of the provider, which is its index in the states, and by class."""
+
+
+Key = tuple[tuple[int, str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ class BruteForce:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.states = case.states
-        self._free = {
+        self.free = {
             (at, name): max(integer_capacity(inventory) - state.used.get(name, 0), 0)
             for at, state in enumerate(case.states)
             for name, inventory in state.inventories.items()
@@ -176,8 +179,8 @@ class BruteForce:
         for allocations in case.consumers.values():
             for at, amounts in allocations.items():
                 for name, amount in amounts.items():
-                    if (at, name) in self._free:
-                        self._free[at, name] += amount
+                    if (at, name) in self.free:
+                        self.free[at, name] += amount
 
     def is_possible(self) -> bool:
         """Return whether all consumers can have other providers, if all are released first."""
@@ -193,7 +196,13 @@ class BruteForce:
             [{_key(each) for each in self.options(allocations)}], 0, Counter(), set()
         )
 
-    def _fits(self, options, number, taken, seen) -> bool:
+    def _fits(
+        self,
+        options: Sequence[Iterable[Key]],
+        number: int,
+        taken: Counter[tuple[int, str]],
+        seen: set[object],
+    ) -> bool:
         if number == len(options):
             return True
         state = (number, frozenset(taken.items()))
@@ -202,7 +211,7 @@ class BruteForce:
         seen.add(state)
         for option in options[number]:
             after = taken + Counter({(at, name): amount for at, name, amount in option})
-            is_free = all(after[at, name] <= self._free[at, name] for at, name, _ in option)
+            is_free = all(after[at, name] <= self.free[at, name] for at, name, _ in option)
             if is_free and self._fits(options, number + 1, after, seen):
                 return True
         return False
@@ -287,7 +296,7 @@ def _merged(parts: Iterable[tuple[int, dict[str, int]]]) -> Allocations:
     return {at: dict(amounts) for at, amounts in merged.items()}
 
 
-def _key(allocations: Allocations) -> tuple[tuple[int, str, int], ...]:
+def _key(allocations: Allocations) -> Key:
     return tuple(
         sorted((at, name, n) for at, amounts in allocations.items() for name, n in amounts.items())
     )
@@ -321,5 +330,5 @@ def claim_in_order(case: Case, moves: list[tuple[str, Allocations]]) -> None:
         current[consumer] = allocations
 
 
-def _by_uuid(states: list[ProviderState], allocations: Allocations):
+def _by_uuid(states: list[ProviderState], allocations: Allocations) -> dict[str, dict[str, int]]:
     return {states[at].provider.uuid: amounts for at, amounts in allocations.items()}

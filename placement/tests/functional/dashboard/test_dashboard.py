@@ -98,6 +98,17 @@ def test_a_root_opens_from_the_table(small, open_page):
     assert page.url.endswith(f"#/tree/{HOST}")
 
 
+def test_a_host_that_is_gone(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/tree/{HOST}")
+    page.get_by_role("button", name="Find other hosts for its consumers").press("Enter")
+    wait_for_text(page, "1 of 1 consumer fits elsewhere, on 1 host.")
+    moves = page.get_by_role("table").filter(has_text="Place in the order")
+    expect(moves.get_by_role("link", name=MARKUP_NAME)).to_be_visible()
+    page.goto(f"{small.url}{PAGE}#/tree/{MARKUP}")
+    page.get_by_role("button", name="Find other hosts for its consumers").click()
+    wait_for_text(page, "No consumer has to move.")
+
+
 def test_the_tree_shows_children_inventories_and_consumers(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/tree/{GPU}")
     wait_for_text(page, SERVER)

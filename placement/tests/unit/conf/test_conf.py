@@ -54,6 +54,8 @@ DEFAULTS = [
     ("metrics", "deprecated_names", True),
     ("metrics", "inventory_root_trait_prefix", ""),
     ("metrics", "inventory_interval_seconds", 15),
+    ("metrics", "survival_interval_minutes", 0),
+    ("metrics", "survival_by", "root"),
     ("metrics", "folder", None),
     ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),
     ("insight", "record", True),

@@ -3,7 +3,9 @@
 import pytest
 import webtest
 
+import placement.insight.whatif.http as whatif_http
 from placement.core.model import SHARING_TRAIT
+from placement.insight.whatif import sql
 from placement.tests.functional.insight.whatif.test_drain import HEADERS, claim, configure
 from placement.tests.support.factories import new_provider
 
@@ -78,6 +80,25 @@ def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch
     document = survival(http)
     assert (document["verdict"], document["complete"]) == ("undetermined", False)
     assert (document["survive"], document["undetermined"]) == (0, 3)
+
+
+def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
+    new_provider(store, VCPU=8)
+    events = []
+    groups, deadline = sql.groups, whatif_http._deadline
+
+    def read(*arguments):
+        yield from groups(*arguments)
+        events.append("read")
+
+    def begin(request):
+        events.append("begin")
+        return deadline(request)
+
+    monkeypatch.setattr(sql, "groups", read)
+    monkeypatch.setattr(whatif_http, "_deadline", begin)
+    assert survival(http)["survive"] == 1
+    assert events == ["read", "begin"]
 
 
 class Ended:
