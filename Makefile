@@ -13,6 +13,7 @@ T ?= placement
 J ?= $(shell n=$$(nproc); echo $$((n < 5 ? n + 4 : 8)))
 DATABASE ?= mariadb
 STRESS ?= 60
+DIST ?= dist
 AGREEMENT ?= 600
 PACKAGES ?= wheel
 SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb packaging/build-image \
@@ -20,7 +21,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard demo help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard demo help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -77,6 +78,19 @@ test-lowest: .lowest/.installed  ## Run unit tests and starts with the lowest ve
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
 	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/packaging/test_packages.py \
 		placement/tests/functional/packaging/test_container.py
+
+dist: $(VENV)/.package  ## Build source distribution and wheel into dist: the same wheel from the same commit
+	umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir $(DIST)
+
+sbom: dist  ## Write SBOMs (CycloneDX) of the wheel, with its libraries of today, and of the container into dist
+	$(PYTHON) -m venv --clear $(DIST)/environment
+	$(DIST)/environment/bin/pip install --quiet $(DIST)/*.whl
+	$(DIST)/environment/bin/pip uninstall --quiet --yes pip setuptools
+	$(BIN)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml \
+		--output-file $(DIST)/wheel.cdx.json $(DIST)/environment
+	$(BIN)/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml \
+		--output-file $(DIST)/container.cdx.json packaging/container-requirements.txt
+	rm -r $(DIST)/environment
 
 container-requirements: $(VENV)/.package  ## Pin the newest releases of the container's Python packages
 	$(BIN)/pip install --quiet uv

@@ -4,6 +4,7 @@ They take minutes and install a Debian package: ``make test-packages`` runs them
 """
 
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -87,7 +88,7 @@ def assert_serves(url):
 def distributions(tmp_path_factory):
     """The folder of a source distribution, and of the wheel that was built from it."""
     folder = tmp_path_factory.mktemp("distributions")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    run("make", "sbom", f"DIST={folder}", cwd=ROOT)
     return folder
 
 
@@ -106,6 +107,29 @@ def wheel(distributions):
 def test_the_distributions_have_the_version_of_the_project(sdist, wheel):
     assert sdist.name == f"openplacement-{VERSION}.tar.gz"
     assert wheel.name.startswith(f"openplacement-{VERSION}-")
+
+
+def test_the_same_commit_gives_the_same_wheel(wheel, tmp_path):
+    if run("git", "status", "--porcelain", cwd=ROOT):
+        pytest.skip("NOT TESTED: there are changes that are not committed")
+    run("git", "clone", "--quiet", ROOT, tmp_path / "clone")
+    environment = ROOT / ".venv"
+    run(
+        *("make", "dist", f"DIST={tmp_path}", f"VENV={environment}"),
+        *("--assume-old", environment / ".package"),
+        cwd=tmp_path / "clone",
+    )
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+@pytest.mark.parametrize(("name", "library"), [("wheel", "h11"), ("container", "uwsgi")])
+def test_the_bill_of_materials_names_the_libraries(distributions, name, library):
+    document = json.loads((distributions / f"{name}.cdx.json").read_text())
+    assert document["bomFormat"] == "CycloneDX"
+    assert document["metadata"]["component"]["name"] == "openplacement"
+    libraries = {component["name"].lower(): component for component in document["components"]}
+    assert {library, "sqlalchemy"} <= set(libraries)
+    assert re.fullmatch(r"[\d.]+", libraries[library]["version"])
 
 
 def test_the_source_distribution_has_all_files_of_the_repository(sdist):
