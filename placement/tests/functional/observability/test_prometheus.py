@@ -76,7 +76,7 @@ def service(tmp_path):
     variables = {
         "OS_METRICS__ENABLED": "true",
         "OS_METRICS__FOLDER": str(tmp_path / "metrics"),
-        "OS_METRICS__INVENTORY_INTERVAL_SECONDS": "0.5",
+        "OS_METRICS__INVENTORY_INTERVAL_SECONDS": "0.1",
         "OS_METRICS__INVENTORY_ROOT_TRAIT_PREFIX": "COMPUTE_",
     }
     arguments = ("--development", "--port", "0", "--workers", "2")
