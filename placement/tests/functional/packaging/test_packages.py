@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 import time
 import tomllib
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -138,6 +139,21 @@ def test_the_source_distribution_has_all_files_of_the_repository(sdist):
     tracked = set(run("git", "ls-files", cwd=ROOT).splitlines())
     assert not tracked - names
     assert {"doc/source/index.rst", "placement/tests/support/worlds.py", "PKG-INFO"} <= names
+
+
+def test_the_wheel_has_no_tests_except_for_the_fixtures_of_other_projects(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if name.startswith("placement/tests/")}
+        metadata = archive.read(f"openplacement-{VERSION}.dist-info/METADATA").decode()
+    assert names == {
+        f"placement/tests/{name}.py"
+        for name in (
+            *("__init__", "fixtures", "functional/__init__", "unit/__init__"),
+            *(f"functional/fixtures/{name}" for name in ("__init__", "capture", "placement")),
+            "unit/policy_fixture",
+        )
+    }
+    assert "Author: the Placement contributors" in metadata
 
 
 def test_the_wheel_installs_and_serves_in_a_clean_environment(wheel, tmp_path):
