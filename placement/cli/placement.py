@@ -139,8 +139,29 @@ class ListClients(WrittenOutput, command.Lister):
                 "{consumers} consumers are written by {without_generation} "
                 "below 1.28 and by {with_generation} at 1.28 or newer.\n".format(**mixed)
             )
+        self.app.stderr.write(_limited(document.get("candidates", {})))
         columns = ("client", "microversion", "requests")
         return columns, ([row[name] for name in columns] for row in document["clients"])
+
+
+def _limited(candidates: Mapping[str, int]) -> str:
+    """Return how many responses with candidates a limit cut, as a sentence; "" if none.
+
+    >>> _limited({"responses": 310, "limited": 56, "roots_left_out": 291984}).split(", ")[0]
+    '18% of 310 responses with candidates left out roots because of a limit'
+    >>> _limited({"responses": 310, "limited": 0, "roots_left_out": 0})
+    ''
+    """
+    limited = candidates.get("limited", 0)
+    if not limited:
+        return ""
+    responses = max(candidates["responses"], limited)  # some may be in progress
+    return (
+        f"{limited / responses:.0%} of {responses} responses with candidates left out roots "
+        f"because of a limit, {round(candidates['roots_left_out'] / limited)} on average. "
+        "Each root gets its turn. The limit of nova-scheduler is "
+        "[scheduler]max_placement_results.\n"
+    )
 
 
 class _Server(ThreadingMixIn, WSGIServer):

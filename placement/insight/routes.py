@@ -16,7 +16,14 @@ import webob
 from placement import microversion
 from placement.core.text import timestamp
 from placement.engine.engine import View
-from placement.events import CLIENT_REQUESTS, MIXED_CONSUMERS, Total
+from placement.events import (
+    CLIENT_REQUESTS,
+    CUT_RESPONSES,
+    MIXED_CONSUMERS,
+    REQUESTS,
+    ROOTS_LEFT_OUT,
+    Total,
+)
 from placement.http.request import HandlerFunction, Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import http, queries
@@ -33,6 +40,9 @@ from placement.insight.whatif.http import plan_drain, show_survival
 from placement.microversion import UNVERSIONED, Version
 from placement.policies import rules as policies
 
+_COUNTED = (CLIENT_REQUESTS, MIXED_CONSUMERS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
+_CANDIDATES = {"method": "GET", "route": "/allocation_candidates", "status": "200"}
+
 
 def _order(total: Total) -> tuple[str, Version]:
     labels, _ = total
@@ -41,16 +51,21 @@ def _order(total: Total) -> tuple[str, Version]:
 
 @accepts_json
 def list_clients(request: Request) -> webob.Response:
-    """Return the number of requests of each client at each microversion."""
+    """Return the requests of each client at each microversion, and how many a limit cut."""
     request.can(policies.CLIENTS)
     queries.nothing(request)
-    totals = request.services.observer.totals(CLIENT_REQUESTS, MIXED_CONSUMERS)
-    clients, mixed = ((totals or {}).get(each, ()) for each in (CLIENT_REQUESTS, MIXED_CONSUMERS))
+    totals = request.services.observer.totals(*_COUNTED)
+    clients, mixed, requests, cut, left_out = ((totals or {}).get(each, ()) for each in _COUNTED)
     body = document(
         enabled=totals is not None,
         host=socket.gethostname(),
         clients=[{**labels, "requests": count} for labels, count in sorted(clients, key=_order)],
         mixed_consumers=[{**labels, "consumers": count} for labels, count in mixed],
+        candidates={
+            "responses": sum(count for labels, count in requests if labels == _CANDIDATES),
+            "limited": sum(count for _, count in cut),
+            "roots_left_out": sum(count for _, count in left_out),
+        },
     )
     return json_response(request, body)
 
