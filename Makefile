@@ -127,9 +127,6 @@ bench-random: $(VENV)/.bench  ## Compare with openstack-placement on random requ
 bench-growth: $(VENV)/.test  ## Measure load, memory and search up to 1,000,000 providers
 	$(BIN)/python -m bench.growth --record
 
-bench-dashboard: $(VENV)/.test  ## Measure the dashboard in Chromium on 10,000 roots
-	$(BIN)/python -m bench.dashboard
-
 bench-worst: $(VENV)/.test  ## Run the worst known requests; fail if one exceeds its deadline
 	$(BIN)/python -m bench.worst
 

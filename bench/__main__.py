@@ -153,7 +153,7 @@ class Run:
         loaded_world = load(self._database.url(UPSTREAM), world)
         self._database.copy(UPSTREAM, PLACEMENT)
         self._services[PLACEMENT].manage("db", "sync")
-        harness = Harness(self._services, loaded_world, budget)
+        harness = Harness(self._services, loaded_world, budget, self._database.processes)
         for name in self._services:
             harness.restart(name)
         return harness

@@ -49,6 +49,12 @@ def Get(path: str, version: str = _LATEST) -> Request:  # noqa: N802  named by t
     return Request(line, f"{line} HTTP/1.1\r\n{headers}\r\n".encode())
 
 
+def Delete(path: str, allocations: Mapping[str, Allocations]) -> Request:  # noqa: N802
+    """A DELETE of the path, and the allocations that remain of each consumer."""
+    line, headers = f"DELETE {path}", _HEADERS.format(version=_LATEST)
+    return Request(line, f"{line} HTTP/1.1\r\n{headers}\r\n".encode(), allocations)
+
+
 def Send(  # noqa: N802
     method: str,
     path: str,

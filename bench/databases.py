@@ -7,11 +7,12 @@ start), ``upstream`` (seed and a world) and ``placement`` (a copy of upstream, m
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import psutil
 import sqlalchemy as sa
 
 from placement.tests.support.servers import MariaDb, PostgreSql, Server
@@ -32,6 +33,9 @@ class Database(Protocol):
     def create(self, schema: str) -> None:
         """Create an empty schema, and drop an existing one."""
 
+    def processes(self) -> Sequence[psutil.Process]:
+        """The processes of the server; none if it has none of its own."""
+
 
 class MariaDBSchemas:
     """Schemas of a MariaDB server.
@@ -51,6 +55,9 @@ class MariaDBSchemas:
     def create(self, schema: str) -> None:
         self._server.drop(schema)
         self._server.execute(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
+
+    def processes(self) -> Sequence[psutil.Process]:
+        return _processes(self._server)
 
     def copy(self, source: str, target: str) -> None:
         self.create(target)
@@ -102,6 +109,9 @@ class PostgreSQLSchemas:
         self._server.drop(schema)
         self._server.create(schema)
 
+    def processes(self) -> Sequence[psutil.Process]:
+        return _processes(self._server)
+
     def copy(self, source: str, target: str) -> None:
         self._server.drop(target)
         self._server.execute(f"CREATE DATABASE {target} TEMPLATE {source}")
@@ -113,6 +123,12 @@ def postgresql(folder: Path) -> Iterator[PostgreSQLSchemas]:
     server = PostgreSql(_created(folder), durable=True, settings=POSTGRESQL_SETTINGS)
     with _running(server):
         yield PostgreSQLSchemas(server)
+
+
+def _processes(server: Server) -> Sequence[psutil.Process]:
+    assert server.process is not None
+    process = psutil.Process(server.process.pid)
+    return [process, *process.children(recursive=True)]
 
 
 def _created(folder: Path) -> Path:
@@ -143,6 +159,9 @@ class SQLiteFiles:
     def create(self, schema: str) -> None:
         for suffix in ("", "-wal", "-shm", "-journal"):
             self._file(schema + suffix).unlink(missing_ok=True)
+
+    def processes(self) -> Sequence[psutil.Process]:
+        return ()
 
     def copy(self, source: str, target: str) -> None:
         self.create(target)

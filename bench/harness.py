@@ -1,7 +1,9 @@
 """Both services over one world, measurements, and the budget of a row."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import psutil
 
 from bench.audit import Audit
 from bench.client import Connection, Get
@@ -57,6 +59,7 @@ class Harness:
     services: Services
     loaded_world: LoadedWorld
     budget: Budget
+    database_processes: Callable[[], Sequence[psutil.Process]] = tuple
     audits: dict[str, Audit] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -54,9 +54,6 @@ def write(results: Path, docs: Path) -> None:
         plot_gpu(measurements, docs / "performance-gpu.svg")
     if (results / "growth.json").exists():
         growth_tables.write_tables(json.loads((results / "growth.json").read_text())["rows"], docs)
-    if (results / "replacement.json").exists():
-        replacements = json.loads((results / "replacement.json").read_text())
-        _write_csv(docs / "performance-replacement.csv", _replacements(replacements))
 
 
 def _write_csv(path: Path, lines: Iterable[Sequence[str]]) -> None:
@@ -102,13 +99,6 @@ def _databases(documents: Mapping[str, Document]) -> Iterator[Sequence[str]]:
     yield "work", *(heading for pair in headings for heading in pair)
     for name in COMPARED:
         yield name, *(cell for rows in results.values() for cell in _pair(rows.get(name, {})))
-
-
-def _replacements(rows: Mapping[str, Mapping[str, str]]) -> Iterator[Sequence[str]]:
-    """How long requests waited while workers were replaced."""
-    yield "replacement", *next(iter(rows.values()))
-    for name, cells_of_row in rows.items():
-        yield name, *cells_of_row.values()
 
 
 def _pair(measurements: Measurements) -> Iterator[str]:

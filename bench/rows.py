@@ -7,6 +7,7 @@ from itertools import groupby
 from bench.audit import PLAIN_USAGES
 from bench.gpu_requests import GPU_REQUESTS
 from bench.harness import PLACEMENT, UPSTREAM
+from bench.loads import CpuTime, Spread
 from bench.measures import (
     Concurrent,
     FirstRequest,
@@ -18,8 +19,8 @@ from bench.measures import (
 )
 from bench.mixed_load import Mixed, Stream
 from bench.targets import AtMost, Below, BelowP99, Faster, Target
-from bench.workloads import claim, claim_on_many, get, schedule, swap
-from bench.worlds import PROJECT, LoadedWorld, World, flat, gpu, nested, sharing, used, wide
+from bench.workloads import claim, claim_and_delete, claim_on_many, get, schedule, swap
+from bench.worlds import PROJECT, LoadedWorld, World, flat, gpu, nested, nova, sharing, used, wide
 
 # the correct number of candidates or providers in a world
 ExpectedCount = Callable[[LoadedWorld], int]
@@ -218,6 +219,41 @@ def _write_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
     yield Row("start-up", world, StartUp(), None, quick)
 
 
+# of each nova-compute: the requests of 60 s, and those of 300 s (nova 34, ResourceTracker)
+_PROVIDER = "/resource_providers/{host}"
+NOVA_MINUTE = {
+    f"{_PROVIDER}/allocations": 60,
+    "/resource_providers?in_tree={host}": 300,
+    f"{_PROVIDER}/inventories": 300,
+    f"{_PROVIDER}/aggregates": 300,
+    f"{_PROVIDER}/traits": 300,
+    "/resource_providers?member_of=in:{aggregate}&required=MISC_SHARES_VIA_AGGREGATE": 300,
+}
+
+
+def _nova_rows(computes: int, servers: int) -> Iterator[Row]:
+    """The CPU cores that the requests of nova-compute use, and the CPU time of each request."""
+    world = nova(computes, servers)
+    minute = [(get(path), computes / seconds / 1000) for path, seconds in NOVA_MINUTE.items()]
+    name = f"nova's minute, {computes:,} computes of {servers} servers"
+    yield Row(name, world, CpuTime(minute, "cores"), Faster(5), quick=False)
+    requests = {
+        **{f"GET {path}": get(path) for path in NOVA_MINUTE},
+        "GET /usages": get(f"/usages?project_id={PROJECT}&user_id=nobody"),
+        "claim": claim("host"),
+        "claim and DELETE of allocations": claim_and_delete("host"),
+    }
+    for request, workload in requests.items():
+        yield Row(f"CPU of {request}", world, CpuTime([(workload, 1)]), None, quick=False)
+
+
+def _spread_row(hosts: int, claims: int) -> Row:
+    """Servers per host if a client claims on the emptiest host of each limited response."""
+    measure = Spread(f"/allocation_candidates?{FLAT}&limit={hosts // 3}", claims)
+    name = f"deviation of servers per host, {hosts} hosts, limit={hosts // 3}"
+    return Row(name, flat(hosts), measure, Below(0.75, "servers"))
+
+
 def _mixed_rows(world: World, candidates: str) -> Iterator[Row]:
     """Claims and candidates at once, of each service as many as it can serve."""
     reads = Stream(get(candidates), {PLACEMENT: 20, UPSTREAM: 0.3})
@@ -251,6 +287,8 @@ def rows(*, quick: bool) -> list[Row]:
         *_write_rows(10_000, quick=True),
         *_used_rows(10_000, quick=True),
         *_consumer_rows(10_000),
+        *_nova_rows(10_000, 20),
+        _spread_row(30, 150),
         *_nested_rows(1_000, 60, quick=True),
         *_gpu_rows(1_000, quick=False),
         *_gpu_rows(10_000, quick=False),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from bench.client import Allocations, Connection, Get, Request, Response, Send
+from bench.client import Allocations, Connection, Delete, Get, Request, Response, Send
 from bench.worlds import PROJECT, LoadedWorld
 
 Operation = Callable[[Connection], Response]
@@ -41,7 +41,26 @@ def claim(kind: str, resources: Mapping[str, int] = FLAVOR) -> Workload:
         providers = loaded_world.providers[kind]
 
         def operation(connection: Connection) -> Response:
-            return connection.send(_put({numbers.choice(providers): resources}))
+            return connection.send(put({numbers.choice(providers): resources}))
+
+        return operation
+
+    return workload
+
+
+def claim_and_delete(kind: str) -> Workload:
+    """Claim for a new consumer, and delete its allocations."""
+
+    def workload(loaded_world: LoadedWorld, numbers: random.Random) -> Operation:
+        providers = loaded_world.providers[kind]
+
+        def operation(connection: Connection) -> Response:
+            request = put({numbers.choice(providers): FLAVOR})
+            response = connection.send(request)
+            if response.status != 204:
+                return response
+            (consumer,) = request.allocations
+            return connection.send(Delete(f"/allocations/{consumer}", {consumer: {}}))
 
         return operation
 
@@ -58,7 +77,7 @@ def schedule(path: str) -> Workload:
             response = connection.send(request)
             if response.status != 200:
                 return response
-            return connection.send(_put({_random_candidate(response.body, numbers): FLAVOR}))
+            return connection.send(put({_random_candidate(response.body, numbers): FLAVOR}))
 
         return operation
 
@@ -108,7 +127,8 @@ def swap(kind: str) -> Workload:
     return workload
 
 
-def _put(allocations: Allocations) -> Request:
+def put(allocations: Allocations) -> Request:
+    """Return the PUT of the allocations of a new consumer."""
     consumer = str(uuid.uuid4())
     return Send(
         "PUT",

@@ -184,6 +184,14 @@ def flat(hosts: int) -> World:
     )
 
 
+def nova(computes: int, servers: int) -> World:
+    """Hosts of one aggregate, each with as many servers."""
+    server = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
+    traits = ["HW_CPU_X86_AVX2"]
+    hosts = Kind("host", computes, "", HOST, traits, [0], server, consumers=servers)
+    return World(f"nova {computes}", (hosts,))
+
+
 def used(hosts: int) -> World:
     """Hosts in use: three are empty, half have 512 VCPU free, the others 128."""
 

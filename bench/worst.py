@@ -235,7 +235,7 @@ def long_queries() -> Iterator[Case]:
 
 
 def found_cases() -> Iterator[Case]:
-    """Requests that ``bench.worst_search`` found."""
+    """Requests that a search by mutation found."""
     for name, document in json.loads(FOUND.read_text()).items():
         one = Individual.from_json(document)
         text = layout(one.world)

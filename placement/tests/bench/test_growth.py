@@ -1,4 +1,4 @@
-"""Growth with the cloud, and latencies while workers are replaced: measurement and tables."""
+"""Growth with the cloud, and requests at a steady rate."""
 
 import csv
 import http.server
@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from bench import growth, replacement
+from bench import growth
 from bench.client import Connection, Get
 from bench.databases import SERVERS
 from bench.gpu_requests import GPU_REQUESTS
 from bench.growth_tables import REFRESHES
-from bench.open_loop import Sample, send_at_rate
+from bench.open_loop import send_at_rate
 from bench.own_database import SCHEMA, fill, opened
 from bench.pages import write
-from bench.replaced_servers import REPLACEMENTS, Place, uwsgi
 from bench.workloads import sending
 from bench.worlds import gpu
 from placement.db import usage_counters
@@ -83,41 +82,6 @@ def test_statuses_and_lost_connections_are_errors(server):
     assert failed.error == "503"
     (refused,) = at_rate(free_port(), "/", 5, 0.2)
     assert refused.error == "ConnectionRefusedError"
-
-
-def test_the_cells_of_a_replacement():
-    samples = [Sample(i, 0.01, "") for i in range(98)]
-    samples += [Sample(98, 0.5, "503"), Sample(99, 2.0, "503")]
-    assert replacement.cells(samples) == {
-        "requests": "100",
-        "errors": "2 503",
-        "median": "0.010 s",
-        "p99": "2.00 s",
-        "longest": "2.00 s",
-    }
-
-
-def test_results_of_replacements_are_merged_in_order(tmp_path):
-    first, second = (one.name for one in REPLACEMENTS[:2])
-    replacement.merge(tmp_path / "replacement.json", {second: {"longest": "2 s"}})
-    replacement.merge(tmp_path / "replacement.json", {first: {"longest": "1 s"}})
-    replacement.merge(tmp_path / "replacement.json", {second: {"longest": "3 s"}})
-    write(tmp_path, tmp_path)
-    assert (tmp_path / "performance-replacement.csv").read_text().splitlines() == [
-        "replacement,longest",
-        f'"{first}",1 s',
-        f'"{second}",3 s',
-    ]
-
-
-def test_the_command_of_uwsgi_is_the_sample_with_changes(tmp_path):
-    uwsgi({"lazy-apps": "false", "hook-master-start": ""})(Place(tmp_path, 1234))
-    lines = (tmp_path / "uwsgi.ini").read_text().splitlines()
-    assert "http-socket = 127.0.0.1:1234" in lines
-    assert "lazy-apps = false" in lines
-    assert "lazy-apps = true" not in lines
-    assert "need-app = true" in lines
-    assert not any(line.startswith(("hook-master-start", "socket", "mount")) for line in lines)
 
 
 @pytest.fixture
