@@ -27,9 +27,10 @@ export function amounts(resources: Record<string, number>): string {
     .join(", ");
 }
 
-// Two amounts in the unit of the second one: "28 / 128", "26.3 / 35.1 TiB".
+// Two amounts in the unit of the second one: "28 / 128", "26.3 / 35.1 TiB"; a part that would be 0 has its own: "24 GiB / 1.5 TiB".
 export function amountOf(name: string, part: number, whole: number): string {
   const [size, unit] = unitOf(name, whole);
+  if (part > 0 && part / size < 0.05) return `${amount(name, part)} / ${amount(name, whole)}`;
   return `${decimal(part / size)} / ${decimal(whole / size)}${unit && ` ${unit}`}`;
 }
 

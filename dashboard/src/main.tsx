@@ -9,7 +9,6 @@ import { Refusals } from "./refusals";
 import { plural } from "./format";
 import { Empty } from "./parts";
 import { type Address, addressOf, parseAddress } from "./router";
-import { FIRST_QUERY } from "./shape";
 import { Provide, ProvideNow, useLoaded, useTicks } from "./state";
 import { showInTab, tabOf } from "./tab";
 import { CloudView, isWallboard } from "./views/cloud";
@@ -27,7 +26,6 @@ function App({ api, region }: { api: Api; region: string }) {
   const { live, version } = useLive(api);
   const address = useAddress();
   const refusals = useRefusals(api, address.view === "requests");
-  const shape = useLastShape(address);
   const names = useNames(api);
   const findings = useFindings(api);
   const title = titleOf(address, live, findings);
@@ -38,7 +36,7 @@ function App({ api, region }: { api: Api; region: string }) {
     [state, unseen, title, region],
   );
   return (
-    <Provide value={{ api, live, version, refusals, findings, names, shape }}>
+    <Provide value={{ api, live, version, refusals, findings, names }}>
       <ProvideNow value={Date.now()}>
         <a class="skip" href="#main" onClick={focusMain}>
           Skip to content
@@ -129,15 +127,6 @@ function useRefusals(api: Api, areShown: boolean): Refusals {
 function useNames(api: Api): Names {
   const ticks = useTicks(NAMES_INTERVAL_MS);
   return useLoaded(`names ${ticks}`, () => api.names()).value ?? NO_NAMES;
-}
-
-function useLastShape(address: Address): string {
-  const [shape, setShape] = useState(FIRST_QUERY);
-  const shown = address.view === "shape" ? address.query : "";
-  useEffect(() => {
-    if (shown !== "") setShape(shown);
-  }, [shown]);
-  return shape;
 }
 
 function useAddress(): Address {

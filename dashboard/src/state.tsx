@@ -16,8 +16,6 @@ export interface Shared {
   names: Names;
   // The number of findings of the audit.
   findings: number;
-  // The query that the shape view showed last.
-  shape: string;
 }
 
 const SharedContext = createContext<Shared | null>(null);

@@ -119,5 +119,6 @@ test("amounts have the unit of their class", () => {
   assert.equal(amount("MEMORY_MB", 0), "0");
   assert.equal(amount("MEMORY_MB", 512), "512 MiB");
   assert.equal(amountOf("DISK_GB", 280, 2048), "0.3 / 2 TiB");
+  assert.equal(amountOf("MEMORY_MB", 24 * 1024, 1.5 * 1024 ** 2), "24 GiB / 1.5 TiB");
   assert.equal(amountOf("VCPU", 28, 128), "28 / 128");
 });

@@ -16,11 +16,13 @@ export function Cards(props: {
   classes: string[];
   // The hosts that the filter leaves; null if there is no filter.
   matches: Root[] | null;
+  // The shape of "unusable".
+  shape: string;
   chosen: string;
   onChoose: (name: string) => void;
 }) {
-  const { live, version, shape } = useShared();
-  const { matches } = props;
+  const { live, version } = useShared();
+  const { matches, shape } = props;
   const totals = useMemo(
     () => (matches === null ? live.cloud.totals() : totalsOf(matches)),
     [matches, version],
@@ -36,7 +38,7 @@ export function Cards(props: {
             name={name}
             totals={totals.get(name) ?? NO_TOTALS}
             hasTrend={matches === null}
-            unusable={capacity?.stranded[name] ?? 0}
+            unusable={unusable(totals.get(name) ?? NO_TOTALS, capacity?.stranded[name])}
             isChosen={name === props.chosen}
             onChoose={() => props.onChoose(name)}
           />
@@ -46,6 +48,11 @@ export function Cards(props: {
       {matches && <p class="note">Sums of {plural(matches.length, "host")} that the filter shows.</p>}
     </section>
   );
+}
+
+// A part of what is free: the free amounts of disabled hosts are shown by themselves.
+export function unusable({ free, disabled }: Totals, stranded = 0): number {
+  return Math.min(Math.max(stranded - disabled, 0), free);
 }
 
 function useCapacity(shape: string): Capacity | null {
@@ -62,7 +69,7 @@ function Card(props: {
   isChosen: boolean;
   onChoose: () => void;
 }) {
-  const { name, totals, unusable } = props;
+  const { name, totals } = props;
   return (
     <button type="button" class="card" aria-pressed={props.isChosen} onClick={props.onChoose}>
       <span class="card-name">
@@ -73,7 +80,9 @@ function Card(props: {
       {props.hasTrend && <Trend name={name} />}
       <span class="card-free">{amount(name, totals.free)} free</span>
       {totals.full > 0 && <span class="card-full">{plural(totals.full, "host")} full</span>}
-      {unusable > 0 && <span class="card-unusable">{amount(name, unusable)} unusable</span>}
+      {props.unusable > 0 && (
+        <span class="card-unusable">{amount(name, props.unusable)} unusable</span>
+      )}
       {totals.disabled > 0 && (
         <span class="card-disabled">{amount(name, totals.disabled)} on disabled hosts</span>
       )}
@@ -104,7 +113,7 @@ function Trend({ name }: { name: string }) {
 // The one meaning of "unusable", on this page and in `openstack resource capacity show`.
 function UnusableNote({ shape }: { shape: string }) {
   return (
-    <p class="note">
+    <p class="note shape-note">
       Unusable: free, but left over when{" "}
       <a class="query" href={addressOf("shape", "", shape)}>
         <Breakable text={shape} />
