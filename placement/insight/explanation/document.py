@@ -83,7 +83,7 @@ def _row(row: FunnelRow, names: Names) -> Json:
         "left": row.left,
         "detail": {} if row.facts is None else _fields(row.facts, row.group),
         "text": words.phrase(row, names),
-        "note": words.note(row, names),
+        "note": "" if row.facts is None else row.facts.note(names),
     }
 
 

@@ -1,11 +1,11 @@
 """The facts about providers: in a row of the funnel, and beside an unmet requirement."""
 
+# ruff: noqa: D102 - the base class documents the methods of all facts
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
 
-from placement.core.requirement import Requirement
+from placement.core.requirement import Names, Requirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +49,45 @@ class TreeAmounts:
     providers: int
     largest: int
 
+    def together(self, name: str, needed: int) -> str:
+        """Return what the providers have together, and none has alone."""
+        return f"{self.free} {name} free on {self.providers} providers, none has {needed}"
+
 
 # --- facts of a row of the funnel
 
 
 @dataclass(frozen=True, slots=True)
-class RootFacts:
+class Facts:
+    """Facts about the existing providers."""
+
+    def note(self, _names: Names) -> str:
+        """Return the facts in words, empty if they add nothing to the requirement."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RootFacts(Facts):
     """The number of providers with a trait of the root, and how many of them are roots."""
 
     providers: int
     roots: int
 
+    def note(self, _names: Names) -> str:
+        if not self.providers:
+            return "no provider has it"
+        is_root = "which is no root" if self.providers == 1 else "none is a root"
+        return "" if self.roots else f"{_having(self.providers)}, {is_root}"
+
 
 @dataclass(frozen=True, slots=True)
-class TreeFacts:
+class TreeFacts(Facts):
     """Whether the provider that the request names exists."""
 
     exists: bool
+
+    def note(self, _names: Names) -> str:
+        return "" if self.exists else "no such provider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +100,23 @@ class OutsideSharer:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberFacts:
+class MemberFacts(Facts):
     """The number of members; a sharing provider that is none; aggregates also forbidden."""
 
     members: int
     outside: OutsideSharer | None = None
     also_excluded: tuple[str, ...] | None = None
+
+    def note(self, _names: Names) -> str:
+        if self.also_excluded:
+            return f"the request both requires and excludes {', '.join(self.also_excluded)}"
+        if not self.members:
+            return "the aggregate has no providers"
+        if (outside := self.outside) is None:
+            return ""
+        classes = ", ".join(outside.resource_classes)
+        others = f"{outside.roots:,} that are"
+        return f"{outside.provider.name}, which shares {classes} with {others}, is not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +128,36 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
-class TraitFacts:
+class TraitFacts(Facts):
     """The number of providers with the trait; the classes that none of them has; one excluded."""
 
     providers: int
     without: tuple[str, ...] | None = None
     excluded: Excluded | None = None
 
+    def note(self, names: Names) -> str:
+        if not self.providers:
+            return "no provider has it"
+        if excluded := self.excluded:
+            reason = excluded.requirement.unmet(names)
+            return f"{excluded.provider.name} has it, excluded: {reason}"
+        if self.without is None:
+            return ""
+        classes = " or ".join(self.without)
+        return (
+            f"{_having(self.providers)}, {'not' if self.providers == 1 else 'none'} with {classes}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class InventoryFacts:
+class InventoryFacts(Facts):
     """The number of providers with an inventory of the class."""
 
     resource_class: str
     providers: int
+
+    def note(self, _names: Names) -> str:
+        return "" if self.providers else "no provider has it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +166,15 @@ class TreeOfRow(TreeAmounts):
 
     provider: ProviderName
 
+    def in_groups(self, name: str, needed: int) -> str:
+        """Return the number of groups in which the providers have the amount."""
+        groups = -(-needed // self.largest)
+        together = self.together(name, needed)
+        return f"{self.provider.name} has {together}: request them in {groups} groups"
+
 
 @dataclass(frozen=True, slots=True)
-class UnitFacts:
+class UnitFacts(Facts):
     """The widest limits of one allocation, None if no provider is considered."""
 
     resource_class: str
@@ -130,9 +185,12 @@ class UnitFacts:
     uniform: bool | None = None
     tree: TreeOfRow | None = None
 
+    def note(self, _names: Names) -> str:
+        return self.tree.in_groups(self.resource_class, self.needed) if self.tree else ""
+
 
 @dataclass(frozen=True, slots=True)
-class FreeFacts:
+class FreeFacts(Facts):
     """The largest free amount of one provider."""
 
     resource_class: str
@@ -140,6 +198,13 @@ class FreeFacts:
     free: int | None = None
     provider: ProviderName | None = None
     tree: TreeOfRow | None = None
+
+    def note(self, _names: Names) -> str:
+        best = ""
+        if self.provider and self.free is not None:
+            best = _best(self.provider, self.needed, self.free)
+        tree = self.tree.in_groups(self.resource_class, self.needed) if self.tree else ""
+        return "; ".join(filter(None, [best, tree]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +214,15 @@ class EqualGroups:
     resources: Mapping[str, int]
     groups: int
 
+    def __str__(self) -> str:
+        amounts = " + ".join(
+            name if amount == 1 else f"{amount} {name}" for name, amount in self.resources.items()
+        )
+        return f"{self.groups} x {amounts}" if self.groups > 1 else amounts
+
 
 @dataclass(frozen=True, slots=True)
-class SumFacts:
+class SumFacts(Facts):
     """The root with the largest free sum of a class, and the requested sum."""
 
     resource_class: str
@@ -160,9 +231,12 @@ class SumFacts:
     provider: ProviderName
     groups: tuple[EqualGroups, ...]
 
+    def note(self, _names: Names) -> str:
+        return _best(self.provider, self.needed, self.free)
+
 
 @dataclass(frozen=True, slots=True)
-class PartsFacts:
+class PartsFacts(Facts):
     """The root that fits the most groups of the largest amount: fewer than are requested."""
 
     resource_class: str
@@ -174,18 +248,22 @@ class PartsFacts:
     needed_groups: int
     groups: tuple[EqualGroups, ...]
 
+    def note(self, _names: Names) -> str:
+        if not self.fitting_groups:
+            return "none fits"
+        wanted = f"{self.needed_groups} x {self.amount} {self.resource_class}"
+        return f"best: {self.provider.name} fits {self.fitting_groups} of {wanted}"
 
-Facts: TypeAlias = (
-    RootFacts
-    | TreeFacts
-    | MemberFacts
-    | TraitFacts
-    | InventoryFacts
-    | UnitFacts
-    | FreeFacts
-    | SumFacts
-    | PartsFacts
-)
+
+def _having(providers: int) -> str:
+    return "1 provider has it" if providers == 1 else f"{providers:,} providers have it"
+
+
+def _best(provider: ProviderName, needed: int, free: int) -> str:
+    """Return the root or provider that comes closest, and its free amount."""
+    if not free:
+        return "none has any free"
+    return f"best: {provider.name} has {free} free" if free < needed else ""
 
 
 # --- beside an unmet requirement
@@ -219,6 +297,16 @@ class Beside:
 
     provider: ProviderName
     missing: Link
+
+    def __str__(self) -> str:
+        match self.missing:
+            case Link.SHARING_TRAIT:
+                which = "of the same aggregate has it, without the trait MISC_SHARES_VIA_AGGREGATE"
+            case Link.AGGREGATE:
+                which = "has it and shares it, with other aggregates"
+            case Link.TREE:
+                which = "has it, in another tree"
+        return f"{self.provider.name} {which}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,24 +16,7 @@ from placement.insight.explanation.changes import (
     Split,
     Unsuffix,
 )
-from placement.insight.explanation.facts import (
-    Amounts,
-    Beside,
-    EqualGroups,
-    FreeFacts,
-    InventoryFacts,
-    Link,
-    MemberFacts,
-    PartsFacts,
-    RootFacts,
-    Shortage,
-    SumFacts,
-    TraitFacts,
-    TreeAmounts,
-    TreeFacts,
-    TreeOfRow,
-    UnitFacts,
-)
+from placement.insight.explanation.facts import Amounts, PartsFacts, Shortage, SumFacts, UnitFacts
 from placement.insight.explanation.model import (
     FunnelRow,
     OneProvider,
@@ -47,7 +30,7 @@ def phrase(row: FunnelRow, names: Names) -> str:
         case UnitFacts(name, needed, low, high, steps):
             text = _outside(f"{name}:{needed}", needed, low, high, steps or ())
         case SumFacts(groups=groups) | PartsFacts(groups=groups):
-            text = _combined(groups)
+            text = f"{' + '.join(map(str, groups))} together"
         case _:
             text = row.requirement.unmet(names)
     is_whole = isinstance(row.requirement, OneProvider)
@@ -74,106 +57,6 @@ def _outside(
     return f"{amount} outside min_unit, max_unit and step_size"
 
 
-def _combined(groups: Collection[EqualGroups]) -> str:
-    return " + ".join(map(_equal_groups, groups)) + " together"
-
-
-def _equal_groups(equal: EqualGroups) -> str:
-    amounts = " + ".join(
-        name if amount == 1 else f"{amount} {name}" for name, amount in equal.resources.items()
-    )
-    return f"{equal.groups} x {amounts}" if equal.groups > 1 else amounts
-
-
-def note(row: FunnelRow, names: Names) -> str:  # noqa: C901, PLR0911 - a case for each kind
-    """Return the facts about existing providers in a row of the funnel, if any."""
-    match row.facts:
-        case None:
-            return ""
-        case TreeFacts(exists):
-            return "" if exists else "no such provider"
-        case InventoryFacts(providers=number):
-            return "" if number else "no provider has it"
-        case RootFacts() as facts:
-            return _of_root(facts)
-        case MemberFacts() as facts:
-            return _of_members(facts)
-        case TraitFacts() as facts:
-            return _of_trait(facts, names)
-        case UnitFacts(tree=tree) as units:
-            return _in_groups(units.resource_class, units.needed, tree)
-        case FreeFacts(name, needed, free, provider, tree):
-            best = _best(provider.name, needed, free) if provider and free is not None else ""
-            return "; ".join(filter(None, [best, _in_groups(name, needed, tree)]))
-        case SumFacts(_, needed, free, provider):
-            return _best(provider.name, needed, free)
-        case PartsFacts(provider=provider, fitting_groups=fitting) as parts:
-            wanted = f"{parts.needed_groups} x {parts.amount} {parts.resource_class}"
-            return f"best: {provider.name} fits {fitting} of {wanted}" if fitting else "none fits"
-    assert_never(row.facts)
-
-
-def _best(provider: str, needed: int, free: int) -> str:
-    """Return the root or provider that comes closest, and its free amount."""
-    if not free:
-        return "none has any free"
-    return f"best: {provider} has {free} free" if free < needed else ""
-
-
-def _in_groups(name: str, needed: int, tree: TreeOfRow | None) -> str:
-    """Return the number of groups in which the providers of a tree have the amount."""
-    if tree is None:
-        return ""
-    groups = -(-needed // tree.largest)
-    together = _together(tree, name, needed)
-    return f"{tree.provider.name} has {together}: request them in {groups} groups"
-
-
-def _together(tree: TreeAmounts, name: str, needed: int) -> str:
-    """Return what several providers of one tree have together, and none has alone."""
-    return f"{tree.free} {name} free on {tree.providers} providers, none has {needed}"
-
-
-def _of_root(facts: RootFacts) -> str:
-    if not facts.providers:
-        return "no provider has it"
-    if facts.roots:
-        return ""
-    is_root = "which is no root" if facts.providers == 1 else "none is a root"
-    return f"{_having(facts.providers)}, {is_root}"
-
-
-def _having(providers: int) -> str:
-    return "1 provider has it" if providers == 1 else f"{providers:,} providers have it"
-
-
-def _of_members(facts: MemberFacts) -> str:
-    if facts.also_excluded:
-        return f"the request both requires and excludes {', '.join(facts.also_excluded)}"
-    if not facts.members:
-        return "the aggregate has no providers"
-    if (outside := facts.outside) is None:
-        return ""
-    classes = ", ".join(outside.resource_classes)
-    others = f"{outside.roots:,} that are"
-    return f"{outside.provider.name}, which shares {classes} with {others}, is not"
-
-
-def _of_trait(facts: TraitFacts, names: Names) -> str:
-    """Return which providers have the trait, and why they cannot serve the group."""
-    if not facts.providers:
-        return "no provider has it"
-    if excluded := facts.excluded:
-        reason = excluded.requirement.unmet(names)
-        return f"{excluded.provider.name} has it, excluded: {reason}"
-    if facts.without is None:
-        return ""
-    classes = " or ".join(facts.without)
-    return (
-        f"{_having(facts.providers)}, {'not' if facts.providers == 1 else 'none'} with {classes}"
-    )
-
-
 def lack(unmet: Unmet, root: str, names: Names) -> str:
     """Return one unmet requirement of a root as amounts, or in words if it has no amounts.
 
@@ -181,7 +64,7 @@ def lack(unmet: Unmet, root: str, names: Names) -> str:
     """
     facts, where = unmet.facts, _in_group(unmet.group)
     if isinstance(facts, Shortage) and facts.tree:
-        return _together(facts.tree, facts.amounts.resource_class, facts.amounts.needed) + where
+        return facts.tree.together(facts.amounts.resource_class, facts.amounts.needed) + where
     is_child = isinstance(unmet.requirement, HasInventory) and unmet.provider.uuid != root
     at = f"{unmet.provider.name}: " if unmet.shared or is_child else ""
     return at + _of_provider(unmet, names)
@@ -199,28 +82,13 @@ def _of_provider(unmet: Unmet, names: Names) -> str:
             limits = (amounts.min_unit, amounts.max_unit, (amounts.step_size,))
             return _outside(requirement.value(), amounts.needed, *limits) + where
         if facts.beside:
-            return f"{requirement.unmet(names)}{where}: {_beside(facts.beside)}"
+            return f"{requirement.unmet(names)}{where}: {facts.beside}"
     return unmet.requirement.unmet(names) + where
 
 
 def _free(amounts: Amounts) -> str:
     free = f"{amounts.resource_class} {max(amounts.free, 0)} of {amounts.needed}"
     return f"{free} ({amounts.state})" if amounts.state else free
-
-
-def _beside(beside: Beside) -> str:
-    """Return which provider of another tree has the class, and why the root cannot use it."""
-    match beside.missing:
-        case Link.SHARING_TRAIT:
-            return (
-                f"{beside.provider.name} of the same aggregate has it, without the trait "
-                "MISC_SHARES_VIA_AGGREGATE"
-            )
-        case Link.AGGREGATE:
-            return f"{beside.provider.name} has it and shares it, with other aggregates"
-        case Link.TREE:
-            return f"{beside.provider.name} has it, in another tree"
-    assert_never(beside.missing)
 
 
 def change_text(change: Change, names: Names) -> str:

@@ -5,8 +5,6 @@ Empty responses and refusals are logged and recorded after the response.
 
 import json
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -98,32 +96,13 @@ class _Facts(NamedTuple):
     owner: tuple[str, str] | None = None
 
 
-class LastExplained:
-    """The last explanations by request, at most ``MOST_EXPLAINED``; thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._explained: OrderedDict[tuple[str, str], Explained] = OrderedDict()
-
-    def __getitem__(self, question: Question) -> Explained | None:
-        with self._lock:
-            return self._explained.get((question.query, question.microversion))
-
-    def __setitem__(self, question: Question, explained: Explained) -> None:
-        with self._lock:
-            self._explained[question.query, question.microversion] = explained
-            self._explained.move_to_end((question.query, question.microversion))
-            if len(self._explained) > MOST_EXPLAINED:
-                self._explained.popitem(last=False)
-
-
 @dataclass(frozen=True, slots=True)
 class OperatorReports:
     """``Reports`` that logs, counts and records."""
 
     recorder: Recorder
     writes: RecentWrites = field(default_factory=RecentWrites)
-    explained: LastExplained = field(default_factory=LastExplained)
+    explained: dict[tuple[str, str], Explained] = field(default_factory=dict)
 
     @property
     def is_recording(self) -> bool:
@@ -164,12 +143,15 @@ class OperatorReports:
         """
         if not (LOG.isEnabledFor(logging.INFO) or self.is_recording):
             return NOT_EXPLAINED
-        explained = self.explained[question]
+        key = _asked(request)
+        explained = self.explained.get(key)
         if explained is None or explained.snapshot() is not snapshot:
             kind = f"{NO_CANDIDATES}{' again' if explained else ''}"
             with self.recorder.explanation(kind) as is_admitted:
                 if is_admitted:
-                    explained = self.explained[question] = _explained(snapshot, question)
+                    if len(self.explained) >= MOST_EXPLAINED:
+                        self.explained.clear()
+                    explained = self.explained[key] = _explained(snapshot, question)
         reason, subject, document, line = explained.facts if explained else _NOT_EXPLAINED
         LOG.info("No allocation candidates for %s: %s", _id(request), line)
         facts = _Facts(NO_CANDIDATES, reason, document, _asked(request), subject=subject)
