@@ -3,6 +3,7 @@
 import threading
 
 import prometheus_client
+import prometheus_client.core
 import pytest
 
 from placement import deploy
