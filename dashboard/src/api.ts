@@ -3,6 +3,7 @@
 import type {
   Capacity,
   Changes,
+  Clients,
   Consumer,
   Drain,
   Explanation,
@@ -63,6 +64,10 @@ export class Api {
 
   summary(parameters: Record<string, string>): Promise<RequestSummary> {
     return this.json(`/requests/summary?${new URLSearchParams(parameters)}`);
+  }
+
+  clients(): Promise<Clients> {
+    return this.json("/clients");
   }
 
   request(id: string): Promise<{ requests: RecordedRequest[] }> {

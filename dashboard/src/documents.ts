@@ -131,6 +131,11 @@ export interface Capacity {
   by: ({ claims: number; roots: number } & Record<string, unknown>)[];
 }
 
+// Of one API host, since it started; zeros without metrics.
+export interface Clients {
+  candidates: { responses: number; limited: number; roots_left_out: number };
+}
+
 export interface Consumer {
   uuid: string;
   project_id: string;

@@ -159,8 +159,8 @@ def _limited(candidates: Mapping[str, int]) -> str:
     return (
         f"{limited / responses:.0%} of {responses} responses with candidates left out roots "
         f"because of a limit, {round(candidates['roots_left_out'] / limited)} on average. "
-        "Each root gets its turn. The limit of nova-scheduler is "
-        "[scheduler]max_placement_results.\n"
+        "Each root gets its turn, unless [placement]rotate_limited_candidates is false. "
+        "The limit of nova-scheduler is [scheduler]max_placement_results.\n"
     )
 
 

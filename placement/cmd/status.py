@@ -68,6 +68,13 @@ _INCONSISTENT: tuple[Query, ...] = (
         _COUNT.where(resource_providers.c.name.is_(None)),
     ),
 )
+_IS_ROOT = resource_providers.c.parent_provider_id.is_(None)
+_LIMIT_OF_NOVA = 1000  # the default of [scheduler]max_placement_results
+_NOT_ROTATED = "Set [placement]rotate_limited_candidates to true."
+_DEPTH_FIRST = (
+    "Set [placement]allocation_candidates_generation_strategy to breadth-first, or "
+    "max_allocation_candidates to -1."
+)
 _PARENTS = sa.select(
     resource_providers.c.id, resource_providers.c.uuid, resource_providers.c.parent_provider_id
 )
@@ -168,6 +175,23 @@ class Checks(upgradecheck.UpgradeCommands):
         sentences = misspelled(self._conf)
         return _result(Code.WARNING, sentences, "; ", ". Correct or remove these options.")
 
+    def _limited_candidates(self) -> Result:
+        """Check that each root gets its turn where a limit leaves out roots."""
+        settings = deploy.search_settings(self._conf)
+        is_depth_first = settings.max_candidates is not None and not settings.breadth_first
+        limit = settings.max_candidates if is_depth_first else _LIMIT_OF_NOVA
+        with self.store.read() as tx:
+            roots = tx.connection.scalar(_COUNT.where(_IS_ROOT)) or 0
+        gets_turns = settings.rotate and not is_depth_first
+        if settings.randomize or gets_turns or limit is None or roots <= limit:
+            return Result(Code.SUCCESS)
+        option = _DEPTH_FIRST if is_depth_first else _NOT_ROTATED
+        return Result(
+            Code.WARNING,
+            f"A response with {limit:,} candidates always leaves out the same of {roots:,} root "
+            f"providers, which may get no servers. {option}",
+        )
+
     def _database_revision(self) -> Result:
         try:
             return _result(Code.WARNING, filter(None, [revisions.unknown_revision(self.store)]))
@@ -184,6 +208,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Policy Rules", _policy_rules),
         ("Usage Counters", _of_data(Code.FAILURE, _usage_counters)),
         ("Odd Rows", _of_data(Code.FAILURE, inconsistent_rows)),
+        ("Limited Candidates", _limited_candidates),
         ("Used Numbers", _of_data(Code.WARNING, _used_numbers)),
     )
 

@@ -2,7 +2,7 @@
 
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
-import { amounts, dateTime, decimal, reason, times } from "../format";
+import { amounts, dateTime, decimal, percent, plural, reason, times } from "../format";
 import { Ago, Breakable, Choices, Empty, Failure, Id, Name } from "../parts";
 import { keyOf, refused } from "../refusals";
 import { addressOf, changed } from "../router";
@@ -14,6 +14,8 @@ import { Facts } from "./value";
 
 const LIMIT = "100";
 const INTERVAL_MS = 5_000;
+const LIMITED_INTERVAL_MS = 60_000;
+const NONE_LIMITED = { responses: 0, limited: 0, roots_left_out: 0 };
 
 export function RequestsView({ id, query }: { id: string; query: string }) {
   return id === "" ? <RequestList query={query} /> : <OneRequest id={id} />;
@@ -44,7 +46,24 @@ function RequestList({ query }: { query: string }) {
         </Empty>
       )}
       {requests.length > 0 && <RequestTable requests={requests} />}
+      <LimitedNote />
     </>
+  );
+}
+
+function LimitedNote() {
+  const { api } = useShared();
+  const ticks = useTicks(LIMITED_INTERVAL_MS);
+  const { value } = useLoaded(`${ticks}`, () => api.clients());
+  const { responses, limited, roots_left_out } = value?.candidates ?? NONE_LIMITED;
+  if (limited === 0) return null;
+  return (
+    <p class="note">
+      {percent(limited, responses)} of {plural(responses, "response")} with candidates left out roots
+      because of a limit, {decimal(Math.round(roots_left_out / limited))} on average. Each root gets
+      its turn, unless [placement]rotate_limited_candidates is false. The limit of nova-scheduler is
+      [scheduler]max_placement_results.
+    </p>
   );
 }
 

@@ -95,14 +95,20 @@ def _lines_of_root(document: Document) -> Iterator[str]:
 def fitting_lines(document: Document) -> Iterator[str]:
     """Yield how many roots fit, which of them a limited response has, and what Nova decides."""
     fits, roots = document["fits"], document["roots"]
-    yield f"{fits:,} of {roots:,} roots fit."
-    limit = dict(parse_qsl(document["query"])).get("limit")
-    of_nova = "Nova's limit is [scheduler]max_placement_results, 1000 by default"
-    limited = f"The limit is {limit}" if limit else of_nova
-    yield (
-        f"{limited}: a response that leaves out roots begins at another root after each change, "
-        "so that every root gets its turn ([placement]rotate_limited_candidates)."
-    )
+    limit = int(dict(parse_qsl(document["query"])).get("limit", 0))
+    if fits is None:
+        yield "Not determined within the time allowed: how many roots fit."
+    else:
+        yield f"{fits:,} of {roots:,} roots fit."
+    if fits is not None and fits <= limit:
+        yield f"The limit is {limit:,}: a response has a candidate of each."
+    else:
+        of_nova = "Nova's limit is [scheduler]max_placement_results, 1000 by default"
+        yield (
+            f"{f'The limit is {limit:,}' if limit else of_nova}: a response that leaves out roots "
+            "begins at another root after each change, so that every root gets its turn "
+            "(unless [placement]rotate_limited_candidates is false)."
+        )
     yield (
         "Of the hosts in the response, Nova decides: see its filters and weighers in the log of "
         "nova-scheduler."

@@ -1,7 +1,6 @@
 """``placement-api --development`` for the dashboard, and Chromium's arguments."""
 
 import json
-import os
 import re
 import shutil
 import time
@@ -9,6 +8,7 @@ import urllib.request
 from pathlib import Path
 
 from placement.tests.support.preloaded import Process, start_api
+from placement.tests.support.processes import environment
 from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
@@ -28,8 +28,9 @@ class Service:
     The folder and the port outlive the process: no client gets the port meanwhile.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **variables: str) -> None:
         self.folder = folder
+        self._variables = variables
         self.url = ""
         self.port = str(free_port())
         self._process: Process | None = None
@@ -40,7 +41,7 @@ class Service:
             self._process = start_api(
                 ["--development", str(self.folder / "data"), "--port", self.port],
                 folder=self.folder,
-                environ={k: v for k, v in os.environ.items() if not k.startswith("OS_")},
+                environ=environment(**self._variables),
                 output=output,
             )
         deadline = time.monotonic() + SECONDS_TO_START

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from placement.cmd import manage, status
+from placement.db import tables
 from placement.db.schema import migration, seed
 from placement.engine.engine import Engine
 from placement.tests.support.factories import claim, new_provider, uuid
@@ -252,7 +253,7 @@ def test_a_new_database_is_ready(run, empty_store):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
-    assert printed.out.count("Result: Success") == 10
+    assert printed.out.count("Result: Success") == 11
 
 
 def test_upgrade_check_warns_when_most_ids_are_used(run, empty_store):
@@ -267,6 +268,40 @@ def test_upgrade_check_warns_when_most_ids_are_used(run, empty_store):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 1
     assert "allocations.id 75%" in " ".join(printed.out.split())
+
+
+NOT_ROTATED = {"ROTATE_LIMITED_CANDIDATES": "false"}
+AT_MOST_500 = {"MAX_ALLOCATION_CANDIDATES": "500"}
+BREADTH_FIRST = {"ALLOCATION_CANDIDATES_GENERATION_STRATEGY": "breadth-first"}
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_upgrade_check_warns_if_a_limit_always_leaves_out_the_same_hosts(
+    run, empty_store, monkeypatch
+):
+    def warning(**options):
+        with monkeypatch.context() as patch:
+            for name, value in options.items():
+                patch.setenv(f"OS_PLACEMENT__{name}", value)
+            code, printed = run(status.main, "upgrade", "check", "--json")
+        details = {check["check"]: check["details"] for check in json.loads(printed.out)["checks"]}
+        assert code == bool(details["Limited Candidates"]), details
+        return details["Limited Candidates"]
+
+    migration.sync(empty_store)
+    hosts = [
+        {"id": number, "uuid": uuid(), "name": f"cn{number}", "root_provider_id": number}
+        for number in range(1, 1002)
+    ]
+    insert = tables.resource_providers.insert()
+    empty_store.write(lambda tx: tx.connection.execute(insert, hosts))
+    of_nova = "A response with 1,000 candidates always leaves out the same of 1,001 root providers"
+    assert of_nova in warning(**NOT_ROTATED)
+    assert "A response with 500 candidates" in warning(**AT_MOST_500)
+    assert warning() is None
+    assert warning(**NOT_ROTATED, RANDOMIZE_ALLOCATION_CANDIDATES="true") is None
+    assert warning(**AT_MOST_500, **BREADTH_FIRST) is None
+    assert warning(MAX_ALLOCATION_CANDIDATES="1001") is None
 
 
 def test_failed_checks_are_reported(run, empty_store):

@@ -1,5 +1,6 @@
 """Each view of the dashboard in Chromium: contents, updates, errors, accessibility."""
 
+import shutil
 import urllib.error
 
 import pytest
@@ -13,6 +14,7 @@ from placement.tests.functional.dashboard.conftest import (
     claim,
     expect,
 )
+from placement.tests.support.dashboard_service import Service
 from placement.tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
@@ -245,6 +247,21 @@ def test_the_keyboard_reaches_a_root_of_the_map(small, open_page):
     expect(page.locator("#map-focus")).to_contain_text("VCPU used", timeout=60_000)
     page.keyboard.press("Enter")
     wait_for_text(page, "Consumers")
+
+
+def test_responses_that_a_limit_cut_are_counted(small_data, tmp_path, open_page):
+    shutil.copytree(small_data, tmp_path / "data")
+    metrics = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(tmp_path / "metrics")}
+    service = Service(tmp_path, **metrics)
+    service.start()
+    try:
+        for limit in (1, 1, 1, 2):
+            service.send("GET", f"/allocation_candidates?resources=VCPU:1&limit={limit}")
+        page = open_page(f"{service.url}{PAGE}#/requests")
+        wait_for_text(page, "75 % of 4 responses with candidates left out roots")
+        assert "because of a limit, 1 on average." in text_of(page)
+    finally:
+        service.stop()
 
 
 # --- 10,000 roots -----------------------------------------------------------------

@@ -8,6 +8,8 @@ import logging
 import os
 import statistics
 from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -15,6 +17,7 @@ import webtest
 from oslo_config import cfg
 
 from placement.deploy import load
+from placement.tests.support.processes import InterpretedApiProcess
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.36"}
 HOSTS = int(os.environ.get("LIMITED_HOSTS", "30"))
@@ -38,17 +41,24 @@ def service(conf: cfg.ConfigOpts, **options: bool) -> webtest.TestApp:
     return webtest.TestApp(application, extra_environ={"REMOTE_ADDR": "127.0.0.1"})
 
 
-def create_hosts(http: webtest.TestApp) -> list[str]:
-    hosts = []
-    for number in range(HOSTS):
-        parts = {"name": f"cn{number}"}
-        host = http.post_json("/resource_providers", parts, headers=HEADERS).json["uuid"]
-        stock = {
-            "resource_provider_generation": 0,
-            "inventories": {"MEMORY_MB": {"total": 16384}},
-        }
-        http.put_json(f"/resource_providers/{host}/inventories", stock, headers=HEADERS)
-        hosts.append(host)
+def create(http: webtest.TestApp, name: str, parent: str | None, **totals: int) -> str:
+    parts = {"name": name, "parent_provider_uuid": parent}
+    provider = http.post_json("/resource_providers", parts, headers=HEADERS).json["uuid"]
+    stock = {
+        "resource_provider_generation": 0,
+        "inventories": {
+            resource_class: {"total": total} for resource_class, total in totals.items()
+        },
+    }
+    http.put_json(f"/resource_providers/{provider}/inventories", stock, headers=HEADERS)
+    return str(provider)
+
+
+def create_hosts(http: webtest.TestApp, with_child: int = 0) -> list[str]:
+    """Create equal hosts; the last of them have a child."""
+    hosts = [create(http, f"cn{number}", None, MEMORY_MB=16384) for number in range(HOSTS)]
+    for host in hosts[HOSTS - with_child :]:
+        create(http, f"gpu of {host}", host, VGPU=1)
     return hosts
 
 
@@ -63,8 +73,9 @@ def filled(http: webtest.TestApp, hosts: list[str]) -> tuple[float, int]:
     number_of = {host: number for number, host in enumerate(hosts)}
     for _ in range(CLAIMS):
         summaries = http.get(QUERY, headers=HEADERS).json["provider_summaries"]
-        offered |= summaries.keys()
-        host = max(summaries, key=lambda uuid: (free(summaries[uuid]), -number_of[uuid]))
+        hosts_of_response = summaries.keys() & number_of.keys()
+        offered |= hosts_of_response
+        host = max(hosts_of_response, key=lambda uuid: (free(summaries[uuid]), -number_of[uuid]))
         claim = {
             "allocations": {host: {"resources": {"MEMORY_MB": 1024}}},
             "consumer_generation": None,
@@ -80,15 +91,16 @@ def filled(http: webtest.TestApp, hosts: list[str]) -> tuple[float, int]:
 def fill(conf, store):
     """Return a function from options to the deviation and the hosts that were never offered."""
 
-    def with_options(**options: bool) -> tuple[float, int]:
+    def with_options(with_child: int = 0, **options: bool) -> tuple[float, int]:
         http = service(conf, **options)
-        return filled(http, create_hosts(http))
+        return filled(http, create_hosts(http, with_child))
 
     return with_options
 
 
-def test_every_host_is_offered_and_hosts_are_filled_evenly(fill):
-    deviation, never_offered = fill()
+@pytest.mark.parametrize("with_child", [0, HOSTS // 4])
+def test_every_host_is_offered_and_hosts_are_filled_evenly(fill, with_child):
+    deviation, never_offered = fill(with_child)
     logging.info("rotated: deviation %.2f", deviation)
     assert never_offered == 0
     assert deviation <= MOST
@@ -108,14 +120,29 @@ def test_without_rotation_most_hosts_are_never_offered(fill):
     assert deviation > 1
 
 
-def test_processes_return_the_same_bytes_until_something_changes(conf, store):
-    services = [service(conf) for _ in range(3)]
-    create_hosts(services[0])
+def test_processes_return_the_same_bytes_until_something_changes(conf, store, tmp_path):
+    changing = service(conf)
+    create_hosts(changing, HOSTS // 4)
     bodies = []
-    for number in range(5):
-        changed = {"name": f"without-inventory-{number}"}
-        services[number % 3].post_json("/resource_providers", changed, headers=HEADERS)
-        responses = {http.get(QUERY, headers=HEADERS).body for http in (*services, service(conf))}
-        assert len(responses) == 1
-        bodies += responses
+    with ExitStack() as stack:
+        processes = [stack.enter_context(process(conf, tmp_path, seed)) for seed in "123"]
+        for number in range(5):
+            changed = {"name": f"without-inventory-{number}"}
+            changing.post_json("/resource_providers", changed, headers=HEADERS)
+            responses = {each.get(QUERY, **HEADERS) for each in processes}
+            responses.add((200, changing.get(QUERY, headers=HEADERS).body))
+            assert len(responses) == 1
+            bodies += responses
     assert len(set(bodies)) == 5
+
+
+def process(conf: cfg.ConfigOpts, folder: Path, seed: str) -> InterpretedApiProcess:
+    """Return a process whose sets have an order of their own."""
+    (folder / seed).mkdir()
+    return InterpretedApiProcess(
+        folder / seed,
+        *("--port", "0"),
+        PYTHONHASHSEED=seed,
+        OS_PLACEMENT_DATABASE__CONNECTION=conf.placement_database.connection,
+        OS_API__AUTH_STRATEGY="noauth2",
+    )

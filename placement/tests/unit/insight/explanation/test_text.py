@@ -11,6 +11,7 @@ from placement.insight.explanation.changes import (
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.text import as_line, as_text, closest_line
 from placement.insight.explanation.words import change_text
+from placement.tests.support.worlds import provider_uuid
 from placement.tests.unit.insight.explanation.explanations import explained
 
 CLOUD = """
@@ -42,6 +43,20 @@ def test_the_table_leads_with_the_answer():
         "Would fit: 2 hosts without required=!CUSTOM_OFF; 1 host without required=CUSTOM_GOLD; "
         "1 host at VCPU:12",
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("", "Nova's limit is [scheduler]max_placement_results, 1000 by default: a response that"),
+        ("&limit=1", "The limit is 1: a response that leaves out roots begins at another root"),
+        ("&limit=3", "The limit is 3: a response has a candidate of each."),
+    ],
+)
+def test_a_root_that_fits_is_one_of_many_in_a_limited_response(limit, sentence):
+    query = f"resources=VCPU:16{limit}"
+    text = as_text(document(query, root=provider_uuid("h3")))
+    assert text.startswith(f"h3 fits {query}\n3 of 6 roots fit.\n{sentence}")
 
 
 def test_two_changes_of_equal_groups_are_in_different_groups():
