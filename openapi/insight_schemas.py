@@ -258,7 +258,8 @@ CLIENTS = always(
 # --- plans --------------------------------------------------------------------------------
 
 _VERDICT: Schema = {"type": "string", "enum": ["fits", "does_not_fit", "undetermined"]}
-_IDENTITY = list_of(_opened(uuid=UUID, name=TEXT))
+_PROVIDER = _opened(uuid=UUID, name=TEXT)
+_IDENTITY = list_of(_PROVIDER)
 _CONSUMER = {"consumer": TEXT, "type": TEXT_OR_NONE, "project_id": TEXT_OR_NONE}
 DRAIN = always(
     _answer(
@@ -294,6 +295,34 @@ SURVIVAL = always(
         **{"not": _OUTCOMES},
         unknown=_OUTCOMES,
         skipped=COUNT,
+        assumes=list_of(TEXT),
+    )
+)
+ROOM = always(
+    _answer(
+        complete={"type": "boolean"},
+        verdict=_VERDICT,
+        fits_now=COUNT,
+        rooms=list_of(
+            _opened(
+                root=_PROVIDER,
+                consumers=list_of(
+                    _opened(
+                        uuid=TEXT,
+                        type=TEXT_OR_NONE,
+                        project_id=TEXT_OR_NONE,
+                        frees=_AMOUNTS,
+                        to={"anyOf": [_PROVIDER, {"type": "null"}]},
+                        allocations=by_key(_AMOUNTS),
+                    )
+                ),
+                moved=COUNT,
+                amount=_AMOUNTS,
+                minimal={"type": "boolean"},
+            )
+        ),
+        reason=TEXT_OR_NONE,
+        undetermined=COUNT,
         assumes=list_of(TEXT),
     )
 )

@@ -15,6 +15,7 @@ from placement.insight.permissions.http import PERMISSIONS_QUERY
 from placement.insight.queries import NOTHING_QUERY
 from placement.insight.recording.http import REQUESTS_QUERY, SUMMARY_QUERY
 from placement.insight.whatif.http import DRAIN_QUERY, SURVIVAL_QUERY
+from placement.insight.whatif.room_http import ROOM
 from placement.microversion import UNVERSIONED
 from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
@@ -177,4 +178,5 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"{UNVERSIONED}/survival"): Operation(
         _from_snapshot(schemas.SURVIVAL), query=SURVIVAL_QUERY
     ),
+    ("POST", f"{UNVERSIONED}/room"): Operation(_ok(schemas.ROOM), body=ROOM),
 }

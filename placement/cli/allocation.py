@@ -20,10 +20,12 @@ from placement.cli.command import (
     wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
+from placement.cli.whatif import room
 from placement.core.text import printable
 from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names, named
+from placement.insight.whatif.command import add_room_arguments
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "count", "request")
 _TABLE_COLUMNS = ("at", "reason", "count", "request", "request_id")
@@ -64,6 +66,7 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
         """Add the options."""
         explanation_command.add_to(parser)
         explanation_command.add_explanation(parser)
+        add_room_arguments(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return names and values of the explanation."""
@@ -80,6 +83,11 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
             known = names.in_query(document["query"])
             remedies = "" if parsed_args.remedies else "not computed without --remedies"
             fields = explanation.current(document, known, remedies)
+            if parsed_args.make_room:
+                query = document["query"] + (
+                    f"&root={document['root']['uuid']}" if "root" in document else ""
+                )
+                fields["room"] = room(self.app, names, query, parsed_args)
         return tuple(fields), cells(fields.values(), known)
 
     def _current(self, arguments: argparse.Namespace, names: CommandNames) -> Response:

@@ -30,19 +30,30 @@ def get(app: Any, path: str, query: Query = ()) -> Response:
     the errors of osc-placement for error responses.
     """
     url = f"{UNVERSIONED}{path}" + (f"?{urlencode(query)}" if query else "")
+    return _document(app, "GET", url)
+
+
+def post(app: Any, path: str, body: Mapping[str, object]) -> Response:
+    """Return the document in response to a body.  See ``get``."""
+    return _document(app, "POST", f"{UNVERSIONED}{path}", json=body)
+
+
+def _document(app: Any, method: str, url: str, **parameters: object) -> Response:
     requested_version = app.api_version["placement"]
     newest = requested_version in version.NEGOTIATE_VERSIONS
     try:
         client = app.client_manager.placement  # it may negotiate the version
-        response = client.request("GET", url, **({"version": "latest"} if newest else {}))
+        if newest:
+            parameters["version"] = "latest"
+        response = client.request(method, url, **parameters)
         return dict(response.json())
     except exceptions.NotFound as error:
         if error.message not in _MISSING:
             raise
-        raise failure(url, error) from error
+        raise failure(f"{method} {url}", error) from error
     except (ConnectionError, ValueError, LookupError, TypeError) as error:
         # Keystone's middleware, a proxy or another program responded, or nothing
-        raise failure(url, _cause(error)) from error
+        raise failure(f"{method} {url}", _cause(error)) from error
 
 
 def consumers(app: Any, query: Mapping[str, object]) -> Iterator[dict[str, Any]]:
@@ -64,10 +75,10 @@ def _cause(error: BaseException) -> BaseException:
     return cause or error
 
 
-def failure(url: str, cause: object) -> CommandError:
-    """Return the error of a request to which the service did not respond with a document."""
+def failure(request: str, cause: object) -> CommandError:
+    """Return the error of a request without a document in response; it is a method and a URL."""
     return CommandError(
-        f"GET {url.partition('?')[0]} failed: {printable(str(cause)).strip().rstrip('.')}. Check "
+        f"{request.partition('?')[0]} failed: {printable(str(cause)).strip().rstrip('.')}. Check "
         "that the service runs and is this implementation of Placement, and that the endpoint has "
         "the right path: --os-endpoint, or the catalog."
     )

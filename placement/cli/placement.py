@@ -225,7 +225,7 @@ class ServeDashboard(WrittenOutput, command.Command):
         is_document = "json" in response.headers.get("Content-Type", "")
         if response.status_code != 200 or not is_document:
             content = response.content.decode(errors="replace")
-            raise failure("/insight", f"{response.status_code}: {content}")
+            raise failure("GET /insight", f"{response.status_code}: {content}")
 
     def _get(self, path: str, headers: Mapping[str, str]) -> UpstreamResponse:
         if path == NAMES:

@@ -1,4 +1,4 @@
-"""``openstack placement drain`` and ``survive``: where servers would fit if hosts were gone."""
+"""``openstack placement drain`` and ``survive``, and room of ``explain``: hypothetical moves."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,8 @@ from typing import Any
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
-from placement.cli.cells import Shown, aligned
-from placement.cli.client import get
+from placement.cli.cells import Complete, Shown, aligned
+from placement.cli.client import get, post
 from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
 from placement.core.text import printable
@@ -18,6 +18,8 @@ from placement.insight.whatif.command import (
     add_drain_arguments,
     add_survival_arguments,
     drain_lines,
+    room_lines,
+    room_request,
     survival_lines,
 )
 
@@ -67,6 +69,21 @@ class PlanDrain(_Verdict):
             self.app.stderr.write(f"{line}\n")
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
+
+
+def room(app: Any, names: CommandNames, query: str, arguments: argparse.Namespace) -> Shown:
+    """Return the hosts on which a query fits after the fewest servers left.
+
+    Raises: CommandError.
+    """
+    try:
+        body = room_request(query, arguments)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    document = post(app, "/room", body)
+    leaving = [each["uuid"] for room in document["rooms"] for each in room["consumers"]]
+    servers = names.servers(leaving)
+    return Complete(document, lambda document: "\n".join(room_lines(document, servers)))
 
 
 class ShowSurvival(_Verdict):

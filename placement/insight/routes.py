@@ -37,6 +37,7 @@ from placement.insight.identity.http import show_identity
 from placement.insight.permissions.http import show_permissions
 from placement.insight.recording.http import list_requests, show_request, summarize_requests
 from placement.insight.whatif.http import plan_drain, show_survival
+from placement.insight.whatif.room_http import make_room
 from placement.microversion import UNVERSIONED, Version
 from placement.policies import rules as policies
 
@@ -104,4 +105,5 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{UNVERSIONED}/permissions": {"GET": show_permissions},
     f"{UNVERSIONED}/drain": {"GET": plan_drain},
     f"{UNVERSIONED}/survival": {"GET": show_survival},
+    f"{UNVERSIONED}/room": {"POST": make_room},
 }

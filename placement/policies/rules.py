@@ -220,4 +220,5 @@ PLAN = _INSIGHT.rule(
     "Plan where consumers would fit if providers were gone.",
     "GET /drain",
     "GET /survival",
+    "POST /room",
 )

@@ -60,7 +60,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     """
     request = question.request
     check_names(snapshot, request)
-    row = None if question.root is None else _root_of(snapshot, question.root)
+    row = None if question.root is None else root_of(snapshot, question.root)
     plan = SearchPlan.of(request)
     fitting_roots = FittingRoots(snapshot, deadline)
     funnel = Funnel(snapshot, deadline)
@@ -101,7 +101,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     )
 
 
-def _root_of(snapshot: Snapshot, uuid: str) -> int:
+def root_of(snapshot: Snapshot, uuid: str) -> int:
     """Return the row of the root of a provider's tree.  Raises: UnknownRoot."""
     row = snapshot.forest.row_of.get(uuid)
     if row is None:
@@ -129,12 +129,18 @@ def explained(snapshot: Snapshot, question: Question) -> Explanation:
     """Return the explanation of the request on this snapshot.
 
     Takes about ``BUDGET_SECONDS`` at most.
-    Raises: UnknownRoot; BadRequest with similar names if a trait or resource class is unknown.
+    Raises: UnknownRoot; BadRequest, see ``check_known``.
     """
+    check_known(snapshot, question.request)
+    return explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
+
+
+def check_known(snapshot: Snapshot, request: CandidateRequest) -> None:
+    """Raise BadRequest with similar names if a trait or resource class is unknown."""
     try:
-        return explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
+        check_names(snapshot, request)
     except UnknownClassOrTrait as error:
-        unknown = unknown_names.unknown(error, snapshot, question.request)
+        unknown = unknown_names.unknown(error, snapshot, request)
         raise BadRequest(f"{unknown.sentence}.") from None
 
 

@@ -17,6 +17,13 @@ _SKIPPED: Final = {
     "changed": "changed while they were read",
 }
 
+_EVICTABLE: Final = {"project": "project_ids", "type": "types", "consumer": "consumers"}
+_NO_ROOM: Final = {
+    "nothing_evictable": "no host: the servers that may be evicted are not enough",
+    "nowhere_to_move": "no host: not enough servers of one host fit elsewhere",
+    "too_large_for_any_host": "no host: the request does not fit on an empty host either",
+}
+
 Document = Mapping[str, Any]
 
 
@@ -29,6 +36,67 @@ def add_keep(parser: argparse.ArgumentParser) -> None:
         help="What another host must have of the host that a server leaves: aggregates (the "
         "default), none, or traits:<prefix>, such as traits:CUSTOM_AZ_. Can be repeated.",
     )
+
+
+def add_room_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``--make-room``."""
+    parser.add_argument(
+        "--evictable",
+        action="append",
+        default=[],
+        metavar="<what>=<value>",
+        help="With --make-room: servers are not moved but evicted, and only these: project=<id>, "
+        "type=<consumer type>, consumer=<UUID>, older_than=<time>. They must meet all conditions; "
+        "of several values for one condition, any.",
+    )
+    add_keep(parser)
+
+
+def room_request(query: str, arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Return the body of POST /insight/room.  Raises: ValueError with a sentence."""
+    body: dict[str, Any] = {"query": query}
+    if arguments.keep:
+        body["keep"] = arguments.keep
+    evictable: dict[str, Any] = {}
+    for text in arguments.evictable:
+        name, _, value = text.partition("=")
+        if name == "older_than" and value:
+            evictable[name] = value
+        elif name in _EVICTABLE and value:
+            evictable.setdefault(_EVICTABLE[name], []).append(value)
+        else:
+            raise ValueError(
+                f"--evictable {text}: write it as project=<id>, type=<consumer type>, "
+                "consumer=<UUID> or older_than=<time>."
+            )
+    return {**body, "by": "evict", "evictable": evictable} if evictable else body
+
+
+def room_lines(document: Document, names: Names) -> Iterator[str]:
+    """Yield a line for each host with room, or why there is none."""
+    if document["fits_now"]:
+        yield "not needed: it fits now"
+    for each in document["rooms"]:
+        yield printable(f"{each['root']['name']}: {_leaving(each, names)}")
+    if document["reason"]:
+        yield _NO_ROOM[document["reason"]]
+    if document["undetermined"]:
+        unknown = document["undetermined"]
+        yield f"not determined for {unknown} more {nouns(unknown, 'host')}"
+
+
+def _leaving(room: Document, names: Names) -> str:
+    moves = [
+        f"{names.get(each['uuid'], each['uuid'])}"
+        + (f" to {each['to']['name']}" if each["to"] else "")
+        for each in room["consumers"]
+    ]
+    verb = "move" if room["consumers"][0]["to"] else "must be evicted"
+    verb += "s" if verb == "move" and room["moved"] == 1 else ""
+    atleast = "" if room["minimal"] else " (perhaps fewer are enough)"
+    amounts = ", ".join(f"{name}:{amount}" for name, amount in room["amount"].items())
+    servers = nouns(room["moved"], "server")
+    return f"{room['moved']} {servers} {verb}{atleast}, {amounts}: {', '.join(moves)}"
 
 
 def add_drain_arguments(parser: argparse.ArgumentParser) -> None:

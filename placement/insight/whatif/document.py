@@ -7,6 +7,7 @@ from typing import Any, Final
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.whatif.drain import Drain, Stuck
 from placement.insight.whatif.model import Allocations, Holder, Move, Scene, Verdict
+from placement.insight.whatif.room import Leaving, Room, Rooms
 from placement.insight.whatif.survival import Outcome
 
 ASSUMES: Final = (
@@ -59,6 +60,46 @@ def survival_fields(domains: int, outcomes: Iterable[Outcome], skipped: int) -> 
     }
 
 
+def room_fields(snapshot: Snapshot, result: Rooms) -> Mapping[str, Any]:
+    """Return the fields of POST /insight/room."""
+    verdict: Verdict = "fits" if result.fits_now or result.rooms else "undetermined"
+    return {
+        "complete": result.is_complete,
+        "verdict": "does_not_fit" if result.reason else verdict,
+        "fits_now": result.fits_now,
+        "rooms": [_room(snapshot, each) for each in result.rooms],
+        "reason": result.reason,
+        "undetermined": result.undetermined,
+        "assumes": ASSUMES,
+    }
+
+
+def _room(snapshot: Snapshot, room: Room) -> Mapping[str, Any]:
+    return {
+        "root": provider(snapshot, room.root),
+        "consumers": [_leaving(snapshot, each) for each in room.leaving],
+        "moved": len(room.leaving),
+        "amount": room.frees,
+        "minimal": room.is_minimal,
+    }
+
+
+def _leaving(snapshot: Snapshot, leaving: Leaving) -> Mapping[str, Any]:
+    move = leaving.move
+    return {
+        "uuid": leaving.holder.uuid,
+        "type": leaving.holder.type,
+        "project_id": leaving.holder.project_id,
+        "frees": leaving.frees,
+        "to": None if move is None else provider(snapshot, move.root),
+        "allocations": {} if move is None else _by_uuid(snapshot, move.allocations),
+    }
+
+
+def _by_uuid(snapshot: Snapshot, allocations: Allocations) -> Mapping[str, Mapping[str, int]]:
+    return {snapshot.forest.uuids[row]: amounts for row, amounts in allocations.items()}
+
+
 def _outcome(outcome: Outcome) -> Mapping[str, Any]:
     domain = outcome.domain
     return {
@@ -82,9 +123,7 @@ def _move(snapshot: Snapshot, move: Move) -> Mapping[str, Any]:
         **_consumer(move.holder),
         "from": [provider(snapshot, row) for row in _roots(snapshot, move.holder.allocations)],
         "to": [provider(snapshot, move.root)],
-        "allocations": {
-            snapshot.forest.uuids[row]: amounts for row, amounts in move.allocations.items()
-        },
+        "allocations": _by_uuid(snapshot, move.allocations),
     }
 
 

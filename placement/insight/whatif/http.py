@@ -1,7 +1,7 @@
 """``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -27,7 +27,7 @@ from placement.schemas.base import TEXT, UUID, always, closed
 
 MOST_PROVIDERS: Final = 500
 _SELECTORS: Final = ("provider", "in_tree", "member_of", "root_trait")
-_KEEP = queries.described(
+KEEP = queries.described(
     "aggregates, none, or traits:PREFIX, such as traits:CUSTOM_AZ_",
     "^(aggregates|none|traits:[A-Z0-9_]+)$",
 )
@@ -37,7 +37,7 @@ DRAIN_QUERY = always(
         {
             **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
             "root_trait": TEXT,
-            "keep": _KEEP,
+            "keep": KEEP,
             "limit_moves": queries.described("a number", "^[0-9]{1,6}$"),
         }
     )
@@ -50,7 +50,7 @@ SURVIVAL_QUERY = always(
                 "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
             ),
             "failures": queries.described("1 or 2", "^[12]$"),
-            "keep": _KEEP,
+            "keep": KEEP,
         }
     )
 )
@@ -77,11 +77,11 @@ def plan_drain(request: Request) -> webob.Response:
                 f"{sql.MOST_CONSUMERS}. Name fewer providers."
             )
         scene = Scene.of(snapshot, drained, holders, keep_of(values))
-        result = drain(scene, _deadline(request))
+        result = drain(scene, deadline(request))
         most = int(limit[-1]) if limit else None
         return document(**drain_fields(snapshot, tops, scene, result, most))
 
-    return _one_at_a_time(request, write)
+    return _of_snapshot(request, write)
 
 
 @accepts_json
@@ -99,7 +99,7 @@ def show_survival(request: Request) -> webob.Response:
 
     def write(view: View) -> bytes:
         groups = list(sql.groups(request.services.store, view))
-        survival = Survival(view.snapshot, groups, keep_of(values), _deadline(request))
+        survival = Survival(view.snapshot, groups, keep_of(values), deadline(request))
         domains = list(survival.domains(by, prefix))
         if not domains:
             raise BadRequest(
@@ -112,21 +112,26 @@ def show_survival(request: Request) -> webob.Response:
             count, results = len(domains), survival.until_deadline(domains)
         return document(**survival_fields(count, results, survival.skipped))
 
-    return _one_at_a_time(request, write)
+    return _of_snapshot(request, write)
 
 
-def _one_at_a_time(request: Request, write: Callable[[View], bytes]) -> webob.Response:
-    """Return a plan for the current snapshot, or 304. A process computes one plan at a time."""
+def _of_snapshot(request: Request, write: Callable[[View], bytes]) -> webob.Response:
+    """Return a plan for the current snapshot, or 304."""
 
     def shared(view: View) -> bytes:
         key = (request.path, request.query_string, http.etag(view.clocks))
-        body: bytes = request.services.shared.result(key, lambda: write(view))
-        return body
+        return one_at_a_time(request, key, lambda: write(view))
 
     return http.from_snapshot(request, shared)
 
 
-def _deadline(request: Request) -> Deadline:
+def one_at_a_time(request: Request, key: Hashable, write: Callable[[], bytes]) -> bytes:
+    """Return a plan. A process computes one at a time; equal keys share it."""
+    body: bytes = request.services.shared.result(key, write)
+    return body
+
+
+def deadline(request: Request) -> Deadline:
     """Return the time limit; at each check of it, other threads of the process may run."""
 
     def now() -> float:

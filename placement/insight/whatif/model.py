@@ -12,6 +12,7 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, cached_property, reduce
 from typing import Final, Literal, Self
 
@@ -55,6 +56,7 @@ class Holder:
     project_id: str | None
     allocations: Allocations
     is_changed: bool = False
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +187,9 @@ class Scene:
         skipped: Sequence[Skipped] = (),
     ) -> Self:
         """Return the scene of these demands, in any order."""
-        average = _average_root(snapshot)
+        average = average_root(snapshot)
         ordered = sorted(
-            demands, key=lambda each: (-_share(each.needs, average), each.holders[0].uuid)
+            demands, key=lambda each: (-share(each.needs, average), each.holders[0].uuid)
         )
         return cls(without(snapshot, drained), drained, ordered, skipped)
 
@@ -282,7 +284,7 @@ def _needs_or_reason(reader: NeedsReader, holder: Holder) -> Needs | SkipReason:
     return "several_trees" if root is None else reader.needs(holder.allocations, root)
 
 
-def _average_root(snapshot: Snapshot) -> Mapping[str, float]:
+def average_root(snapshot: Snapshot) -> Mapping[str, float]:
     """Return the free amount of each class, by root on average."""
     roots = max(int(snapshot.forest.is_root.sum()), 1)
     return {
@@ -291,7 +293,8 @@ def _average_root(snapshot: Snapshot) -> Mapping[str, float]:
     }
 
 
-def _share(needs: Needs, average: Mapping[str, float]) -> float:
+def share(needs: Needs, average: Mapping[str, float]) -> float:
+    """Return the largest share of the free amounts of an average root."""
     return max(
         (amount / average.get(name, 1.0) for name, amount in needs.total.items()), default=0
     )

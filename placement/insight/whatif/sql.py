@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -31,9 +32,10 @@ def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
     by_consumer: dict[str, Holder] = {}
     allocated: dict[str, dict[int, dict[str, int]]] = {}
     changed: set[str] = set()
-    for uuid, provider, class_id, used, type_, project in rows:
+    for uuid, provider, class_id, used, type_, project, created_at in rows:
         if uuid not in by_consumer:
-            by_consumer[uuid] = Holder(uuid, type_, project, allocated.setdefault(uuid, {}))
+            held = allocated.setdefault(uuid, {})
+            by_consumer[uuid] = Holder(uuid, type_, project, held, created_at=created_at)
         row, name = row_of.get(provider), view.names.classes.get(class_id)
         if row is None or name is None:
             changed.add(uuid)
@@ -41,7 +43,7 @@ def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
             amounts = allocated[uuid].setdefault(row, {})
             amounts[name] = amounts.get(name, 0) + used
     return [
-        Holder(each.uuid, each.type, each.project_id, each.allocations, each.uuid in changed)
+        replace(each, is_changed=True) if each.uuid in changed else each
         for each in by_consumer.values()
     ]
 
@@ -97,6 +99,7 @@ def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[Any]:
             _allocation.used,
             consumer_types.c.name,
             projects.c.external_id,
+            consumers.c.created_at,
         )
         .select_from(
             allocations.outerjoin(consumers, consumers.c.uuid == _allocation.consumer_id)

@@ -57,7 +57,7 @@ def random_case(rng: random.Random) -> Case:
         drained |= {len(states) - 1}
     consumers = {}
     for number in range(rng.randint(1, 7)):
-        allocations = _allocated(rng, states, tree if rng.random() < 0.9 else None)
+        allocations = allocated(rng, states, tree if rng.random() < 0.9 else None)
         if not drained.isdisjoint(allocations):
             consumers[f"consumer{number}"] = allocations
     states = _with_usage(rng, states, consumers)
@@ -122,7 +122,7 @@ def _add(  # noqa: PLR0917 - the parts of a provider
     return provider
 
 
-def _allocated(
+def allocated(
     rng: random.Random, states: list[ProviderState], tree: list[int] | None
 ) -> Allocations:
     """Return allocations on some providers of a tree, and perhaps on a sharing provider."""
@@ -222,7 +222,7 @@ class BruteForce:
         assert root is not None
         for target in range(len(self.states)):
             if self.is_target(target, root):
-                yield from self._on(target, root, allocations)
+                yield from self.on(target, root, allocations)
 
     def source(self, allocations: Allocations) -> int | None:
         """Return the root of the tree of a consumer, None if there are several."""
@@ -251,7 +251,7 @@ class BruteForce:
             and any(states[at].aggregates & states[each].aggregates for each in tree)
         )
 
-    def _on(self, target: int, source: int, allocations: Allocations) -> Iterator[Allocations]:
+    def on(self, target: int, source: int, allocations: Allocations) -> Iterator[Allocations]:
         kept: Allocations = {}
         unsuffixed, others = Counter[str](), []
         for at, amounts in allocations.items():

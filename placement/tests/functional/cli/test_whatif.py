@@ -81,3 +81,33 @@ def test_hosts_that_cannot_fail(openstack):
     result = openstack.run("placement survive", "--by", "aggregate", "-f", "json")
     (failed,) = json.loads(result.stdout)
     assert (failed["name"], failed["stuck"], failed["lacks"]) == (RACK, 1, {"VCPU": 12})
+
+
+EXPLAIN = ("allocation candidate explain", "--in-tree", "cn1", "--keep", "none", "--make-room")
+
+
+def test_room_for_a_request(openstack):
+    result = openstack.run(*EXPLAIN, "--resource", "VCPU=4", "-f", "json")
+    assert result.returncode == 0
+    room = json.loads(result.stdout)["room"]
+    (first,) = room["rooms"]
+    assert (first["moved"], first["minimal"], first["consumers"][0]["uuid"]) == (1, True, SMALL)
+    table = openstack.run(*EXPLAIN, "--resource", "VCPU=4").stdout
+    assert f"cn1.example.org: 1 server moves, VCPU:2: {SMALL} to cn3.example.org" in unwrapped(
+        table
+    )
+
+
+def test_servers_that_may_be_evicted(openstack):
+    arguments = (*EXPLAIN, "--resource", "VCPU=9", "--host", "cn1", "-f", "json")
+    moved = json.loads(openstack.run(*arguments).stdout)["room"]
+    assert (moved["reason"], moved["rooms"]) == ("nowhere_to_move", [])
+    evicted = openstack.run(*arguments, "--evictable", f"consumer={LARGE}").stdout
+    (first,) = json.loads(evicted)["room"]["rooms"]
+    assert [each["uuid"] for each in first["consumers"]] == [LARGE]
+    assert "older_than=<time>" in openstack.refused(*arguments, "--evictable", "host=cn1")
+
+
+def unwrapped(table):
+    """Return the text of the cells of the second column."""
+    return " ".join(line.split("|")[2].strip() for line in table.splitlines() if "|" in line)

@@ -74,6 +74,7 @@ def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_hea
         "/insight/permissions": "GET",
         "/insight/drain": "GET",
         "/insight/survival": "GET",
+        "/insight/room": "POST",
     }
 
 

@@ -76,7 +76,7 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
 def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch):
     hosts = [new_provider(store, VCPU=8) for _ in range(3)]
     claim(http, {hosts[0]: {"VCPU": 2}})
-    monkeypatch.setattr("placement.insight.whatif.http._deadline", lambda _: Ended())
+    monkeypatch.setattr("placement.insight.whatif.http.deadline", lambda _: Ended())
     document = survival(http)
     assert (document["verdict"], document["complete"]) == ("undetermined", False)
     assert (document["survive"], document["undetermined"]) == (0, 3)
@@ -85,7 +85,7 @@ def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch
 def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
     new_provider(store, VCPU=8)
     events = []
-    groups, deadline = sql.groups, whatif_http._deadline
+    groups, deadline = sql.groups, whatif_http.deadline
 
     def read(*arguments):
         yield from groups(*arguments)
@@ -96,7 +96,7 @@ def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypat
         return deadline(request)
 
     monkeypatch.setattr(sql, "groups", read)
-    monkeypatch.setattr(whatif_http, "_deadline", begin)
+    monkeypatch.setattr(whatif_http, "deadline", begin)
     assert survival(http)["survive"] == 1
     assert events == ["read", "begin"]
 

@@ -1,0 +1,377 @@
+"""Room for a request that fits nowhere: the fewest consumers of a root after which it fits there.
+
+A root is possible if the request would fit there without any consumers. Possible roots are tried
+in blocks, the smallest shortage first. On each root, the consumers with allocations in its tree
+are grouped by their needs, and sets of them are tried: the smallest number first, then the
+smallest amounts. A set must have the amounts that are missing, as sums; the search confirms that
+the request fits without it, the plan of a drain places it elsewhere, and the search confirms the
+state after these moves.
+"""
+
+from bisect import insort
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Final, Literal
+
+import numpy as np
+
+from placement.core.request import CandidateRequest
+from placement.core.search.candidate_streams import batches
+from placement.core.search.deadline import Deadline
+from placement.core.search.slots import SearchPlan
+from placement.core.snapshot.rows import Indices, Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+from placement.insight.explanation.fitting_roots import FittingRoots
+from placement.insight.hypothetical import Taken, allocated, emptied, free_by_row
+from placement.insight.whatif.bounds import Bounds
+from placement.insight.whatif.drain import drain
+from placement.insight.whatif.model import (
+    Allocations,
+    Demand,
+    Holder,
+    Keep,
+    Move,
+    Scene,
+    average_root,
+    share,
+)
+from placement.insight.whatif.placing import free_by_root
+
+_BLOCK: Final = 32
+_MOST_STEPS: Final = 5_000
+_MOST_TRIED: Final = 30
+"""The largest number of sets of one root without a confirmed plan."""
+_IMPOSSIBLE: Final = 2**31
+
+NoRoom = Literal["nothing_evictable", "nowhere_to_move", "too_large_for_any_host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A consumer that leaves a root, what it frees, and its move; None if it is evicted."""
+
+    holder: Holder
+    frees: Mapping[str, int]
+    move: Move | None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A root on which a request fits after some consumers left.
+
+    ``is_minimal`` if it is proved that fewer consumers are not enough on this root.
+    """
+
+    root: int
+    leaving: Sequence[Leaving]
+    is_minimal: bool
+
+    @property
+    def frees(self) -> Counter[str]:
+        """What leaves the root."""
+        frees = Counter[str]()
+        for leaving in self.leaving:
+            frees.update(leaving.frees)
+        return frees
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """The result; ``undetermined`` are possible roots that may have room as well."""
+
+    fits_now: int
+    rooms: Sequence[Room] = ()
+    reason: NoRoom | None = None
+    undetermined: int = 0
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to make room for, and how.
+
+    ``read`` returns the consumers with allocations on some rows. ``evictable`` is None if
+    consumers are moved. ``root`` is the only root to consider, if it is not None.
+    """
+
+    request: CandidateRequest
+    keep: Keep
+    read: Callable[[Mask], Sequence[Holder]]
+    limit: int
+    evictable: Callable[[Holder], bool] | None = None
+    root: int | None = None
+
+
+def rooms(snapshot: Snapshot, task: Task, deadline: Deadline) -> Rooms:
+    """Return the roots with room, those with the fewest leaving consumers first.
+
+    Raises: SearchDeadlineExceeded if it is not even known which roots are possible.
+    """
+    plan = SearchPlan.of(task.request)
+    among = snapshot.forest.is_root.copy()
+    if task.root is not None:
+        among = np.arange(snapshot.size) == task.root
+    if fits_now := int(FittingRoots(snapshot, deadline).of(plan, among).sum()):
+        return Rooms(fits_now)
+    missing = Counter[str]()
+    for group in task.request.groups:
+        missing.update(group.resources)
+    empty = emptied(snapshot, missing)
+    possible = np.flatnonzero(FittingRoots(empty, deadline).of(plan, among))
+    if not len(possible):
+        return Rooms(0, reason="too_large_for_any_host")
+    return _Search(snapshot, plan, missing, task, deadline).result(possible)
+
+
+class _Search:
+    """The search for room on possible roots; ``needed`` are all amounts of the request."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        plan: SearchPlan,
+        needed: Mapping[str, int],
+        task: Task,
+        deadline: Deadline,
+    ) -> None:
+        self.snapshot = snapshot
+        self.task = task
+        self.deadline = deadline
+        self.average = average_root(snapshot)
+        self.is_sharing = snapshot.sharing.mask(snapshot.size)
+        self._plan = plan
+        self._missing = {
+            name: amount
+            - free_by_root(snapshot, name)
+            - int(free_by_row(snapshot, name)[self.is_sharing].sum())
+            for name, amount in needed.items()
+        }
+        self._needed = needed
+        self._found: list[tuple[int, float, Room]] = []
+
+    def result(self, possible: Indices) -> Rooms:
+        """Return the room on these roots."""
+        shares = [missing[possible] / self._needed[n] for n, missing in self._missing.items()]
+        ranked = possible[np.maximum.reduce(shares).argsort(kind="stable")].tolist()
+        decided, is_complete = 0, True
+        with suppress(SearchDeadlineExceeded):
+            is_complete = False
+            for block in batches(ranked, _BLOCK):
+                for is_decided in self._tried(block):
+                    decided += is_decided
+                if len(self._found) >= self.task.limit:
+                    break
+            is_complete = True
+        found = [room for _, _, room in self._found[: self.task.limit]]
+        undetermined = len(ranked) - decided
+        reason: NoRoom | None = None
+        if not found and not undetermined:
+            reason = "nothing_evictable" if self.task.evictable else "nowhere_to_move"
+        return Rooms(0, found, reason, undetermined, is_complete)
+
+    def _tried(self, block: Sequence[int]) -> Iterator[bool]:
+        """Try the roots of a block; yield for each whether it has no undetermined room."""
+        consumers = self._by_root(block)
+        ranked = sorted(
+            (self._least(root, consumers[root]), number, root) for number, root in enumerate(block)
+        )
+        for least, _, root in ranked:
+            most = self._found[self.task.limit - 1 :]
+            if least == _IMPOSSIBLE or (most and least >= most[0][0]):
+                yield True
+                continue
+            self.deadline.check()
+            tree = _Tree(self, root, consumers[root])
+            if (room := tree.room(least)) is not None:
+                entry = (len(room.leaving), tree.amount(room), room)
+                insort(self._found, entry, key=lambda each: each[:2])
+            yield room is not None or tree.is_decided
+
+    def _by_root(self, block: Sequence[int]) -> Mapping[int, Sequence[Holder]]:
+        """Return the consumers with allocations in the trees of some roots."""
+        forest = self.snapshot.forest
+        rows = np.isin(forest.root, block)
+        by_root: defaultdict[int, list[Holder]] = defaultdict(list)
+        for holder in self.task.read(rows):
+            if self.task.evictable is None or self.task.evictable(holder):
+                for root in {forest.root.item(row) for row in holder.allocations if rows[row]}:
+                    by_root[root].append(holder)
+        return by_root
+
+    def _least(self, root: int, consumers: Sequence[Holder]) -> int:
+        """Return a number of consumers such that fewer do not have the missing amounts."""
+        least = 1
+        freed = [self.freed(holder.allocations, root) for holder in consumers]
+        for name, missing in self._missing.items():
+            largest = sorted((amounts[name] for amounts in freed), reverse=True)
+            sums = accumulate(largest, initial=0)
+            is_enough = (n for n, total in enumerate(sums) if total >= missing[root])
+            least = max(least, next(is_enough, _IMPOSSIBLE))
+        return least
+
+    def freed(self, allocations: Allocations, root: int) -> Counter[str]:
+        """Return the amounts on the providers that the root may use."""
+        freed = Counter[str]()
+        for row, amounts in allocations.items():
+            if self.is_sharing[row] or self.snapshot.forest.root.item(row) == root:
+                freed.update(amounts)
+        return freed
+
+    def missing(self, root: int) -> Mapping[str, int]:
+        """Return the amounts that a root lacks."""
+        return {name: missing.item(root) for name, missing in self._missing.items()}
+
+    def has_room(self, root: int, taken: Taken) -> bool:
+        """Return whether the request fits on a root after these changes."""
+        changed = allocated(self.snapshot, taken)
+        among = np.arange(self.snapshot.size) == root
+        return bool(FittingRoots(changed, self.deadline).of(self._plan, among).any())
+
+
+class _Tree:
+    """The consumers of one root that have other targets.
+
+    ``is_decided`` is false after the search if a set may be enough, but has no confirmed plan.
+    """
+
+    def __init__(self, search: _Search, root: int, consumers: Sequence[Holder]) -> None:
+        self._search = search
+        self._root = root
+        tree = np.zeros(search.snapshot.size, dtype=np.bool_)
+        tree[search.snapshot.forest.members(root)] = True
+        scene = Scene.of(search.snapshot, tree, consumers, search.task.keep)
+        self._scene = replace(scene, demands=list(_by_allocations(scene.demands)))
+        self.is_decided = True
+
+    def room(self, least: int) -> Room | None:
+        """Return the room with the fewest consumers, of those with the smallest amounts.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        demands, tried = self._with_targets(), 0
+        if not self._has_room(demands):
+            return None
+        for size in range(least, _count(demands) + 1):
+            for chosen in self._sets(demands, size):
+                if not self._has_room(chosen):
+                    continue
+                if (room := self._confirmed(chosen)) is not None:
+                    return room
+                tried += 1
+                if tried > _MOST_TRIED:
+                    self.is_decided = False
+                    return None
+        return None
+
+    def amount(self, room: Room) -> float:
+        """Return what leaves the root, as a share of an average root."""
+        average = self._search.average
+        return max(amount / average.get(name, 1) for name, amount in room.frees.items())
+
+    def _with_targets(self) -> Sequence[Demand]:
+        """Return the demands without those that fit nowhere, even if all leave."""
+        scene = self._scene
+        if self._search.task.evictable is not None:
+            return scene.demands
+        homeless = {each.needs for each in Bounds(scene, self._search.deadline).homeless}
+        return [demand for demand in scene.demands if demand.needs not in homeless]
+
+    def _has_room(self, demands: Sequence[Demand]) -> bool:
+        """Return whether the request fits on the root if these consumers did not exist."""
+        released = Counter[tuple[str, int]]()
+        for demand in demands:
+            for holder in demand.holders:
+                released.subtract(_by_key(holder.allocations))
+        return self._search.has_room(self._root, released)
+
+    def _sets(self, demands: Sequence[Demand], size: int) -> Iterator[Sequence[Demand]]:
+        """Yield sets of ``size`` consumers with the missing amounts; the smallest amounts first.
+
+        After ``_MOST_STEPS`` not all of them are found.
+        """
+        missing = self._search.missing(self._root)
+        freed = [self._search.freed(each.holders[0].allocations, self._root) for each in demands]
+        largest = [
+            {name: max(each[name] for each in freed[number:]) for name in missing}
+            for number in range(len(freed))
+        ]
+        steps = 0
+
+        def sets(number: int, left: int, missing: Mapping[str, int]) -> Iterator[Sequence[int]]:
+            """Yield numbers of consumers of the demands from this number on."""
+            nonlocal steps
+            steps += 1
+            if number == len(demands):
+                if left == 0 and max(missing.values()) <= 0:
+                    yield ()
+                return
+            if steps > _MOST_STEPS or any(
+                amount > left * largest[number][name] for name, amount in missing.items()
+            ):
+                return
+            for count in range(min(left, len(demands[number].holders)) + 1):
+                rest = {name: n - count * freed[number][name] for name, n in missing.items()}
+                for counts in sets(number + 1, left - count, rest):
+                    yield (count, *counts)
+
+        weights = [share(each.needs, self._search.average) for each in demands]
+        found = list(sets(0, size, missing))
+        self.is_decided &= steps <= _MOST_STEPS
+        for counts in sorted(found, key=lambda counts: np.dot(counts, weights)):
+            yield [
+                replace(demand, holders=demand.holders[:count])
+                for demand, count in zip(demands, counts, strict=True)
+                if count
+            ]
+
+    def _confirmed(self, chosen: Sequence[Demand]) -> Room | None:
+        """Return the room after some consumers left, None if there is no confirmed plan."""
+        if self._search.task.evictable is not None:
+            holders = [holder for demand in chosen for holder in demand.holders]
+            return self._room([self._leaving(holder, None) for holder in holders])
+        result = drain(replace(self._scene, demands=chosen), self._search.deadline)
+        if result.verdict == "fits":
+            taken = Counter[tuple[str, int]]()
+            for move in result.moves:
+                taken.update(_by_key(move.allocations))
+                taken.subtract(_by_key(move.holder.allocations))
+            if self._search.has_room(self._root, taken):
+                return self._room([self._leaving(move.holder, move) for move in result.moves])
+        self.is_decided &= result.verdict == "does_not_fit"
+        return None
+
+    def _room(self, leaving: Sequence[Leaving]) -> Room:
+        return Room(self._root, leaving, is_minimal=self.is_decided)
+
+    def _leaving(self, holder: Holder, move: Move | None) -> Leaving:
+        """Return a consumer with the amounts that it frees on the providers of the root."""
+        frees = self._search.freed(holder.allocations, self._root)
+        if move is not None:
+            frees -= self._search.freed(move.allocations, self._root)
+        return Leaving(holder, frees, move)
+
+
+def _count(demands: Iterable[Demand]) -> int:
+    return sum(len(demand.holders) for demand in demands)
+
+
+def _by_key(allocations: Allocations) -> Mapping[tuple[str, int], int]:
+    return {
+        (name, row): amount
+        for row, amounts in allocations.items()
+        for name, amount in amounts.items()
+    }
+
+
+def _by_allocations(demands: Iterable[Demand]) -> Iterator[Demand]:
+    """Yield the demands, split into consumers with equal allocations."""
+    for demand in demands:
+        split: defaultdict[frozenset[tuple[tuple[str, int], int]], list[Holder]]
+        split = defaultdict(list)
+        for holder in demand.holders:
+            split[frozenset(_by_key(holder.allocations).items())].append(holder)
+        yield from (replace(demand, holders=tuple(holders)) for holders in split.values())

@@ -1,0 +1,95 @@
+"""Room in random small clouds against all sets of consumers by brute force.
+
+``DRAIN_WORLDS`` is the number of clouds.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+
+import pytest
+
+from placement.core.search.deadline import Deadline
+from placement.insight.whatif.model import Holder, Keep
+from placement.insight.whatif.room import Rooms, Task, rooms
+from placement.tests.support.drains import claim_in_order
+from placement.tests.support.provider_tables import snapshot_of_states
+from placement.tests.support.rooms import BruteRoom, RoomCase, random_room_case
+
+WORLDS = int(os.environ.get("DRAIN_WORLDS", "80"))
+FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
+
+
+def found(world: RoomCase, *, is_moved: bool = True):
+    """Return the result, and a function from rows to numbers of providers."""
+    case = world.case
+    snapshot = snapshot_of_states(case.states)
+    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
+    holders = [
+        Holder(uuid, "INSTANCE", "p", {row_of[at]: amounts for at, amounts in held.items()})
+        for uuid, held in case.consumers.items()
+    ]
+
+    def read(rows):
+        return [each for each in holders if any(rows[row] for row in each.allocations)]
+
+    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    evictable = None if is_moved else lambda _: True
+    task = Task(world.request, keep, read, 10, evictable)
+    return rooms(snapshot, task, Deadline(20, time.monotonic)), row_of.index
+
+
+def judged(seed: int, *, is_moved: bool = True) -> str:
+    """Return how the best room of a random cloud compares with the best of all sets."""
+    world = random_room_case(random.Random(seed))
+    result, number_of = found(world, is_moved=is_moved)
+    force = BruteRoom(world)
+    now = [root for root in force.roots if force.fits(root, (), is_moved=False)]
+    assert result.fits_now == len(now)
+    if now:
+        assert result == Rooms(len(now))
+        return "fits now"
+    fewest = {root: force.fewest(root, is_moved=is_moved) for root in force.roots}
+    for room in result.rooms:
+        root = number_of(room.root)
+        leaving = [each.holder.uuid for each in room.leaving]
+        assert force.fits(root, leaving, is_moved=is_moved)
+        assert fewest[root] is not None
+        assert not room.is_minimal or fewest[root] == len(leaving)
+        if is_moved:
+            moves = [
+                (
+                    each.holder.uuid,
+                    {number_of(row): dict(n) for row, n in each.move.allocations.items()},
+                )
+                for each in room.leaving
+            ]
+            claim_in_order(world.case, moves)
+    if result.reason == "too_large_for_any_host":
+        assert not any(force.fits_empty(root) for root in force.roots)
+    if result.reason is not None:
+        assert not result.rooms
+        assert set(fewest.values()) == {None}
+        return result.reason
+    best = min((number for number in fewest.values() if number is not None), default=None)
+    if not result.rooms:
+        return "undetermined, none" if best is None else "undetermined, possible"
+    more = len(result.rooms[0].leaving) - best
+    return "fewest" if more == 0 else f"{more} more"
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_the_fewest_consumers_leave(is_moved):
+    verdicts = Counter[str]()
+    for seed in range(FIRST, FIRST + WORLDS):
+        try:
+            verdicts[judged(seed, is_moved=is_moved)] += 1
+        except AssertionError as error:
+            pytest.fail(f"seed {seed}: {error!r}")
+    print(verdicts)
+    room = verdicts["fewest"] + verdicts["1 more"]
+    assert room > WORLDS / 20
+    assert verdicts["1 more"] <= room / 100
+    assert verdicts["undetermined, possible"] + verdicts["undetermined, none"] <= WORLDS / 20
+    assert not [each for each in verdicts if each.endswith(" more") and each != "1 more"]
