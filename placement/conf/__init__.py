@@ -9,13 +9,13 @@ from oslo_config import cfg
 from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
-from placement.conf import api, base, database, insight, metrics, placement
+from placement.conf import api, audit, base, database, insight, metrics, placement
 
 # The default of oslo.policy, 60, would occupy a thread of the server for a minute.
 POLICY_TIMEOUT_SECONDS = 5.0
 
 GROUPS: Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]] = (
-    *((module.group, module.options) for module in (base, api, placement, database)),
+    *((module.group, module.options) for module in (base, api, audit, placement, database)),
     (metrics.healthcheck_group, metrics.healthcheck),
     *((module.group, module.options) for module in (insight, metrics)),
     (placement.workarounds_group, placement.workarounds),

@@ -24,9 +24,38 @@ def pipeline(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
     authentication, and every response has a request id. Middleware that is not configured is left
     out and costs nothing.
     """
-    application = auth.with_authentication(application, conf)
+    application = auth.with_authentication(_audited(application, conf), conf)
     application = RequestLog(_with_cross_origin(application, conf))
     return AfterResponse(_profiled(_behind_proxy(application, conf), conf))
+
+
+def _audited(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Return the application with audit events, which have the user, if [audit]enabled.
+
+    Raises: RuntimeError if the map of the paths cannot be read.
+    """
+    options = conf.audit
+    if not options.enabled:
+        return application
+    from keystonemiddleware import audit  # noqa: PLC0415  pycadf, which others do not need
+
+    try:
+        return cast(
+            "WSGIApplication",
+            audit.AuditMiddleware(
+                application,
+                oslo_config_config=conf,
+                log_name="placement.audit",
+                audit_map_file=options.audit_map_file,
+                ignore_req_list=options.ignore_req_list,
+                ignore_path_list="/",  # has no user
+            ),
+        )
+    except (OSError, audit.PycadfAuditApiConfigError) as error:
+        raise RuntimeError(
+            f"[audit]audit_map_file = {options.audit_map_file} cannot be read: {error}. Copy "
+            "etc/placement/api_audit_map.conf there, or set [audit]enabled = false."
+        ) from None
 
 
 def _with_cross_origin(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:

@@ -301,3 +301,11 @@ def test_each_module_of_the_tests_support_is_listed():
     lines = re.findall(r"^``.*``$", page("contributor/testing"), re.MULTILINE)
     modules = {path.stem for path in (PACKAGE / "tests/support").glob("[a-z]*.py")}
     assert modules <= set(re.findall(r"``(\w+)``", "".join(lines)))
+
+
+def test_the_tests_that_hold_the_protections_exist():
+    page = (docs.ROOT / "doc" / "source" / "admin" / "security.rst").read_text()
+    named = set(re.findall(r"``(test_\w+)``", page))
+    tests = "".join(path.read_text() for path in (PACKAGE / "tests").rglob("test_*.py"))
+    assert len(named) > 20
+    assert {name for name in named if f"def {name}(" not in tests} == set()

@@ -1,6 +1,7 @@
 """Authentication and authorization with a real Keystone."""
 
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -136,7 +137,9 @@ def write(http, token, method, path, document):
 
 # --- the sample policy of an auditor ------------------------------------------------------
 
-AUDITOR = Path(placement.__file__).parent.parent / "etc" / "placement" / "policy.d"
+SAMPLES = Path(placement.__file__).parent.parent / "etc" / "placement"
+AUDITOR = SAMPLES / "policy.d"
+AUDIT_MAP = SAMPLES / "api_audit_map.conf"
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +191,25 @@ def test_the_auditors_sample_leaves_the_access_of_other_roles(audited, admin, se
     for token in (admin, service):
         assert audited(token, PROVIDERS).status_int == 200
         assert audited(token, "/traits/CUSTOM_A", "PUT").status_int in {201, 204}
+
+
+@pytest.mark.filterwarnings("ignore:Invalid uuid:UserWarning")  # pycadf, of its own constants
+def test_audit_events_name_the_user_of_the_token(conf, application, service, reader, caplog):
+    conf.set_override("enabled", True, "audit")
+    conf.set_override("audit_map_file", str(AUDIT_MAP), "audit")
+    client = webtest.TestApp(deploy.loadapp(conf))
+    caplog.set_level(logging.INFO, "placement.audit")
+    for token, outcome in ((service, "success"), (reader, "failure")):
+        caplog.clear()
+        client.put("/traits/CUSTOM_AUDITED", headers=latest(token), status="*")
+        _, event = (each.args["payload"] for each in caplog.records if "Payload" in each.message)
+        assert event["outcome"] == outcome
+        assert event["initiator"]["name"] in {"compute", "reader"}
+        assert re.fullmatch("[0-9a-f]{32}", event["initiator"]["id"])
+
+
+def latest(token):
+    return {"X-Auth-Token": token, "OpenStack-API-Version": "placement latest"}
 
 
 def test_without_the_sample_the_role_may_do_nothing(http, auditor):
