@@ -13,6 +13,8 @@ import type {
   Provider,
   RecordedRequest,
   RequestSummary,
+  Rooms,
+  Survival,
 } from "./documents";
 
 // A response that is not 2xx; `status` 0 means that no response arrived.
@@ -34,6 +36,7 @@ export interface Settings {
 }
 
 export const NO_NAMES: Names = { aggregates: {}, projects: {}, servers: {} };
+const JSON_BODY = { "Content-Type": "application/json" };
 const TIMEOUT_MS = 30_000;
 
 export class Api {
@@ -85,6 +88,15 @@ export class Api {
     return this.json(`/drain?in_tree=${root}&limit_moves=${limit}`);
   }
 
+  // The domains that do not survive a failure.
+  survival(by: string): Promise<Survival> {
+    return this.json(`/survival?${new URLSearchParams({ by })}`);
+  }
+
+  room(query: string): Promise<Rooms> {
+    return this.json("/room", JSON.stringify({ query }));
+  }
+
   findings(): Promise<{ at: string; findings: Finding[] }> {
     return this.json("/findings");
   }
@@ -96,15 +108,16 @@ export class Api {
     return parseChanges(await response.text());
   }
 
-  private async json<T>(path: string): Promise<T> {
-    return (await this.send(path, "application/json")).json() as Promise<T>;
+  private async json<T>(path: string, body?: string): Promise<T> {
+    return (await this.send(path, "application/json", body)).json() as Promise<T>;
   }
 
-  private async send(path: string, accept: string): Promise<Response> {
+  private async send(path: string, accept: string, body?: string): Promise<Response> {
     let response: Response;
     try {
       response = await fetch(`../../insight${path}`, {
-        headers: { Accept: accept, ...this.settings.headers },
+        headers: { Accept: accept, ...(body && JSON_BODY), ...this.settings.headers },
+        ...(body && { method: "POST", body }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
         cache: "no-store",
       });

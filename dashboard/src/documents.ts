@@ -161,6 +161,40 @@ export interface Drain {
   assumes: string[];
 }
 
+export interface Rooms {
+  fits_now: number;
+  rooms: {
+    root: { uuid: string; name: string };
+    consumers: { uuid: string; to: { uuid: string; name: string } | null }[];
+    amount: Record<string, number>;
+    minimal: boolean;
+  }[];
+  reason: "nothing_evictable" | "nowhere_to_move" | "too_large_for_any_host" | null;
+  undetermined: number;
+  assumes: string[];
+}
+
+// What happens if a host, the hosts of an aggregate, or those with a trait fail.
+export interface Outcome {
+  domain: string;
+  name: string;
+  hosts: number;
+  consumers: number;
+  stuck: number;
+  lacks: Record<string, number>;
+}
+
+export interface Survival {
+  complete: boolean;
+  domains: number;
+  survive: number;
+  undetermined: number;
+  not: Outcome[];
+  unknown: Outcome[];
+  skipped: number;
+  assumes: string[];
+}
+
 export interface Finding {
   code: string;
   severity: "error" | "warning" | "notice";

@@ -17,6 +17,7 @@ import { Header } from "./views/header";
 import { RequestsView } from "./views/requests";
 import { SearchView } from "./views/search";
 import { ShapeView } from "./views/shape";
+import { SurvivalView } from "./views/survival";
 import { TreeView } from "./views/tree";
 
 const REFUSALS_INTERVAL_MS = 5_000;
@@ -67,6 +68,8 @@ function View({ address }: { address: Address }) {
       return <RequestsView id={address.id} query={address.query} />;
     case "findings":
       return <FindingsView query={address.query} />;
+    case "survival":
+      return <SurvivalView query={address.query} />;
     case "search":
       return <SearchView text={address.id} />;
     case "cloud":

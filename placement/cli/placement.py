@@ -176,8 +176,8 @@ class _RequestHandler(WSGIRequestHandler):
 class ServeDashboard(WrittenOutput, command.Command):
     """Serve the dashboard on the loopback address with your own credentials.
 
-    Only GET requests to the routes below /insight are forwarded. The address has a random secret
-    in its path; the token never reaches the browser. Ctrl-C ends the command.
+    Only requests that write nothing are forwarded, to the routes below /insight. The address has a
+    random secret in its path; the token never reaches the browser. Ctrl-C ends the command.
     """
 
     @cached_property
@@ -199,7 +199,7 @@ class ServeDashboard(WrittenOutput, command.Command):
         """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
         self._check_service()
         manager = self.app.client_manager  # plugins add their clients as attributes
-        dashboard = LocalDashboard(self._get, manager.region_name)
+        dashboard = LocalDashboard(self._send, manager.region_name)
         try:
             server = make_server(HOST, parsed_args.port, dashboard, _Server, _RequestHandler)
         except OSError as error:
@@ -221,13 +221,13 @@ class ServeDashboard(WrittenOutput, command.Command):
             server.serve_forever()
 
     def _check_service(self) -> None:
-        response = self._get("/insight", {})
+        response = self._send("/insight", {}, None)
         is_document = "json" in response.headers.get("Content-Type", "")
         if response.status_code != 200 or not is_document:
             content = response.content.decode(errors="replace")
             raise failure("GET /insight", f"{response.status_code}: {content}")
 
-    def _get(self, path: str, headers: Mapping[str, str]) -> UpstreamResponse:
+    def _send(self, path: str, headers: Mapping[str, str], body: bytes | None) -> UpstreamResponse:
         if path == NAMES:
             return UpstreamResponse(200, {"Content-Type": "application/json"}, self._names.body())
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
@@ -235,7 +235,8 @@ class ServeDashboard(WrittenOutput, command.Command):
         try:
             response = client.session.request(
                 path,
-                "GET",
+                "GET" if body is None else "POST",
+                data=body,
                 headers=dict(headers),
                 endpoint_filter=client.ks_filter,
                 raise_exc=False,

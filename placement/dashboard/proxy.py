@@ -14,7 +14,7 @@ from placement.dashboard.page import PATH, DashboardMiddleware
 from placement.microversion import is_versioned
 
 # Only the headers that describe the body of the request or the response are forwarded.
-_REQUEST_HEADERS = ("Accept", "If-None-Match", "OpenStack-API-Version")
+_REQUEST_HEADERS = ("Accept", "Content-Type", "If-None-Match", "OpenStack-API-Version")
 _RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag")
 
 
@@ -26,8 +26,12 @@ class UpstreamResponse(NamedTuple):
     content: bytes
 
 
-Get = Callable[[str, Mapping[str, str]], UpstreamResponse]
-"""Sends a GET for a path and query of the service, with the token of the user added."""
+Send = Callable[[str, Mapping[str, str], bytes | None], UpstreamResponse]
+"""Sends a GET, or a POST with a body, to a path and query, with the token of the user added."""
+
+_ROOM = "/insight/room"
+"""The only path to which a POST is forwarded: it writes nothing."""
+_MOST_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +40,12 @@ class LocalDashboard:
 
     Other users of the machine reach that address as well, and so do pages in the browser. The
     path therefore begins with a random secret, and requests that name another host (DNS
-    rebinding) are refused. Only GET is forwarded, and only to the routes below ``/insight``;
-    ``get`` also responds to ``/insight/names``, with the names in nova and keystone.
+    rebinding) are refused. Only requests that write nothing are forwarded, and only to the routes
+    below ``/insight``; ``send`` also responds to ``/insight/names``, with the names in nova and
+    keystone.
     """
 
-    get: Get
+    send: Send
     region: str | None = None
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
@@ -68,13 +73,17 @@ class LocalDashboard:
         # clients and proxies on the way remove dot segments: /insight/../traits is /traits
         if is_versioned(path) or {".", ".."}.intersection(path.split("/")):
             return webob.Response("Not found", status=404)
-        if request.method != "GET":
-            return webob.Response(status=405, headers={"Allow": "GET"})
+        allowed = "POST" if path == _ROOM else "GET"
+        if request.method != allowed:
+            return webob.Response(status=405, headers={"Allow": allowed})
+        if (request.content_length or 0) > _MOST_BYTES:
+            return webob.Response(status=413)
         query = f"?{request.query_string}" if request.query_string else ""
         passed = {
             name: request.headers[name] for name in _REQUEST_HEADERS if name in request.headers
         }
-        upstream = self.get(quote(path, encoding="latin-1") + query, passed)
+        body = request.body if allowed == "POST" else None
+        upstream = self.send(quote(path, encoding="latin-1") + query, passed, body)
         response = webob.Response(upstream.content, status=upstream.status_code)
         for name in _RESPONSE_HEADERS:
             if name in upstream.headers:

@@ -37,6 +37,7 @@ function Views({ address }: { address: Address }) {
     <nav aria-label="Views">
       {tab("cloud", "Cloud")}
       {tab("shape", "Shape")}
+      {tab("survival", "Survival")}
       {tab("requests", "Requests", refusals.unseen, "new refusals")}
       {tab("findings", "Findings", findings ? String(findings) : "", "findings")}
     </nav>

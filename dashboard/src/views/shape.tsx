@@ -7,6 +7,7 @@ import { FIRST_QUERY } from "../shape";
 import { useLoaded, useShared, useTicks } from "../state";
 import { number, Table } from "../table";
 import { ExplanationPanel } from "./explanation";
+import { Room } from "./room";
 import { ShapeFields } from "./shape_form";
 
 const INTERVAL_MS = 5_000;
@@ -51,6 +52,7 @@ function Result({ query }: { query: string }) {
       </h2>
       {capacity.claims > 0 && <Numbers capacity={capacity} />}
       {explanation && <ExplanationPanel explanation={explanation} />}
+      {explanation && <Room query={query} key={query} />}
     </section>
   );
 }

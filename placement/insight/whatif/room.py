@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from placement.core.capacity import integer_capacity
 from placement.core.request import CandidateRequest
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
@@ -206,10 +207,10 @@ class _Search:
         """Return a number of consumers such that fewer do not have the missing amounts."""
         least = 1
         freed = [self.freed(holder.allocations, root) for holder in consumers]
-        for name, missing in self._missing.items():
+        for name, missing in self.missing(root).items():
             largest = sorted((amounts[name] for amounts in freed), reverse=True)
             sums = accumulate(largest, initial=0)
-            is_enough = (n for n, total in enumerate(sums) if total >= missing[root])
+            is_enough = (n for n, total in enumerate(sums) if total >= missing)
             least = max(least, next(is_enough, _IMPOSSIBLE))
         return least
 
@@ -222,8 +223,19 @@ class _Search:
         return freed
 
     def missing(self, root: int) -> Mapping[str, int]:
-        """Return the amounts that a root lacks."""
-        return {name: missing.item(root) for name, missing in self._missing.items()}
+        """Return the amounts that a root lacks.
+
+        If only one provider has a class, its usage beyond the capacity must be released as well.
+        """
+        missing = {name: amounts.item(root) for name, amounts in self._missing.items()}
+        rows = [*self.snapshot.forest.members(root), *self.snapshot.sharing.numbers.tolist()]
+        states = [self.snapshot.entries.state(row) for row in dict.fromkeys(rows)]
+        for name in missing:
+            having = [state for state in states if name in state.inventories]
+            if len(having) == 1:
+                used, inventory = having[0].used.get(name, 0), having[0].inventories[name]
+                missing[name] = self._needed[name] + used - integer_capacity(inventory)
+        return missing
 
     def has_room(self, root: int, taken: Taken) -> bool:
         """Return whether the request fits on a root after these changes."""

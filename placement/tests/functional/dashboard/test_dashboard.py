@@ -111,6 +111,45 @@ def test_a_host_that_is_gone(small, open_page):
     wait_for_text(page, "No consumer has to move.")
 
 
+def test_a_shape_fits_after_a_move(small, open_page):
+    page = open_page(f"{small.url}{PAGE}#/shape?resources=VCPU:13")
+    page.get_by_role("button", name="Find the fewest moves").press("Enter")
+    wait_for_text(page, "Yes, after 1 consumer moves.")
+    moves = page.get_by_role("table").filter(has_text="Consumers that move")
+    expect(moves.get_by_role("link", name=MARKUP_NAME)).to_be_visible()
+    page.goto(f"{small.url}{PAGE}#/shape?resources=VCPU:17")
+    page.get_by_role("button", name="Find the fewest moves").click()
+    wait_for_text(page, "No. It does not fit on an empty host either.")
+
+
+def test_what_survives_a_failure(small_to_change, open_page):
+    service = small_to_change
+    aggregate = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+    for host in (HOST, MARKUP):
+        body = {
+            "aggregates": [aggregate],
+            "resource_provider_generation": 2 if host == HOST else 1,
+        }
+        service.send("PUT", f"/resource_providers/{host}/aggregates", body)
+    page = open_page(f"{service.url}{PAGE}#/survival")
+    wait_for_text(page, "0 of 1 domain survive")
+    domains = page.get_by_role("list", name="Domains")
+    assert "does not survive" in domains.inner_text()
+    assert "2 hosts" in domains.inner_text()
+    failures = page.get_by_role("table").filter(has_text="Without a host")
+    assert "VCPU 4" in failures.inner_text()
+    for host, trait in ((HOST, "CUSTOM_RACK_1"), (MARKUP, "CUSTOM_RACK_2")):
+        service.send("PUT", f"/traits/{trait}")
+        generation = service.send("GET", f"/resource_providers/{host}/traits")
+        body = {
+            "traits": [trait],
+            "resource_provider_generation": generation["resource_provider_generation"],
+        }
+        service.send("PUT", f"/resource_providers/{host}/traits", body)
+    page.get_by_label("Fails at once").select_option("root_trait:CUSTOM_RACK_")
+    wait_for_text(page, "2 of 2 domains survive")
+
+
 def test_the_tree_shows_children_inventories_and_consumers(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/tree/{GPU}")
     wait_for_text(page, SERVER)

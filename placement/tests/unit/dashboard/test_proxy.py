@@ -18,8 +18,8 @@ class Upstream:
     def __init__(self):
         self.requests = []
 
-    def __call__(self, path, headers):
-        self.requests.append((path, dict(headers)))
+    def __call__(self, path, headers, body):
+        self.requests.append((path, dict(headers), *([body] if body is not None else [])))
         return SimpleNamespace(
             status_code=200,
             headers={"Content-Type": "application/json", "ETag": '"1"', "Set-Cookie": "a=b"},
@@ -114,6 +114,16 @@ def test_a_path_is_passed_on_encoded(app, dashboard, upstream, name):
     sent = requests.Request("GET", f"http://placement{path}").prepare().url
     assert sent.startswith("http://placement/insight/")
     assert sent.endswith("/traits")
+
+
+def test_room_is_posted(app, dashboard, upstream):
+    path = f"/{dashboard.secret}/insight/room"
+    app.post_json(path, {"query": "resources=VCPU:1"}, headers={"Cookie": "c=d"})
+    headers = {"Content-Type": "application/json"}
+    assert upstream.requests == [("/insight/room", headers, b'{"query": "resources=VCPU:1"}')]
+    app.get(path, status=405)
+    app.post(path, b" " * 65_537, status=413)
+    assert len(upstream.requests) == 1
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])

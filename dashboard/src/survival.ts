@@ -1,0 +1,57 @@
+// The domains that may fail: the hosts of an aggregate, or those with a trait such as a rack.
+
+import { compare, type Cloud, SHARING_TRAIT } from "./cloud";
+import type { Provider, Survival } from "./documents";
+
+export type Verdict = "fits" | "does_not_fit" | "undetermined";
+
+export interface Domain {
+  id: string;
+  hosts: number;
+  verdict: Verdict;
+}
+
+const FEWEST = 2;
+
+function hosts(cloud: Cloud): Provider[] {
+  return [...cloud.roots.keys()]
+    .flatMap((uuid) => cloud.providers.get(uuid) ?? [])
+    .filter(({ traits }) => !traits.includes(SHARING_TRAIT));
+}
+
+// What the hosts can be grouped by: aggregates, and the prefixes that several traits of hosts
+// have, such as CUSTOM_RACK_.
+export function groupings(cloud: Cloud): string[] {
+  const byPrefix = new Map<string, Set<string>>();
+  for (const { traits } of hosts(cloud)) {
+    for (const trait of traits) {
+      const [, prefix] = /^(CUSTOM_(?:.*_)?)[^_]+$/.exec(trait) ?? [];
+      if (prefix === undefined || prefix === "CUSTOM_") continue;
+      byPrefix.set(prefix, (byPrefix.get(prefix) ?? new Set()).add(trait));
+    }
+  }
+  const prefixes = [...byPrefix].filter(([, traits]) => traits.size >= FEWEST);
+  return ["aggregate", ...prefixes.map(([prefix]) => `root_trait:${prefix}`).sort(compare)];
+}
+
+// The domains of a grouping by name, with what happens to them.
+export function domainsOf(
+  cloud: Cloud,
+  by: string,
+  { not, unknown, complete }: Survival,
+  nameOf: (id: string) => string,
+): Domain[] {
+  const prefix = by.startsWith("root_trait:") ? by.slice("root_trait:".length) : null;
+  const counts = new Map<string, number>();
+  for (const { traits, aggregates } of hosts(cloud)) {
+    const ids = prefix === null ? aggregates : traits.filter((trait) => trait.startsWith(prefix));
+    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  const failed = new Set(not.map(({ domain }) => domain));
+  const open = new Set(unknown.map(({ domain }) => domain));
+  const verdictOf = (id: string): Verdict =>
+    failed.has(id) ? "does_not_fit" : open.has(id) || !complete ? "undetermined" : "fits";
+  return [...counts]
+    .map(([id, count]) => ({ id, hosts: count, verdict: verdictOf(id) }))
+    .sort((a, b) => compare(nameOf(a.id), nameOf(b.id)));
+}

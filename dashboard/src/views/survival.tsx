@@ -1,0 +1,100 @@
+// Whether everything in an aggregate or a rack fits elsewhere if it fails, as a map.
+
+import { useMemo } from "preact/hooks";
+import type { Outcome, Survival } from "../documents";
+import { amount, decimal, plural } from "../format";
+import { Breakable, Empty, Failure, Loading, Name, Select } from "../parts";
+import { addressOf, changed } from "../router";
+import { useLoaded, useShared } from "../state";
+import { domainsOf, groupings, type Verdict } from "../survival";
+import { number, Table } from "../table";
+
+const SIGNS: Record<Verdict, string> = { fits: "✓", does_not_fit: "✕", undetermined: "?" };
+const WORDS: Record<Verdict, string> = {
+  fits: "survives",
+  does_not_fit: "does not survive",
+  undetermined: "not determined",
+};
+
+export function SurvivalView({ query }: { query: string }) {
+  const { live } = useShared();
+  const options = useMemo(() => groupings(live.cloud), [live.cloud.structure]);
+  const parameters = new URLSearchParams(query);
+  const by = parameters.get("by") ?? options[0] ?? "aggregate";
+  if (live.status.at === null) return <Loading />;
+  return (
+    <>
+      <h1>What survives a failure?</h1>
+      <div class="filters">
+        <Select
+          label="Fails at once"
+          value={by}
+          options={options.includes(by) ? options : [by, ...options]}
+          onChange={(next) => location.replace(addressOf("survival", "", changed(parameters, "by", next)))}
+        />
+      </div>
+      <Domains by={by} key={by} />
+    </>
+  );
+}
+
+function Domains({ by }: { by: string }) {
+  const { api, live, names } = useShared();
+  const { value, error } = useLoaded(by, () => api.survival(by));
+  const nameOf = (id: string) => names.aggregates[id] ?? id;
+  if (error) return <Failure error={error} what="Survival" />;
+  if (value === null) return <Empty>Looking for other hosts …</Empty>;
+  return (
+    <>
+      <p role="status">{headline(value)}</p>
+      <ul class="domains" aria-label="Domains">
+        {domainsOf(live.cloud, by, value, nameOf).map(({ id, hosts, verdict }) => (
+          <li key={id} class={verdict}>
+            <span aria-hidden="true">{SIGNS[verdict]}</span>
+            <span class="visually-hidden">{WORDS[verdict]}: </span>
+            <Name text={nameOf(id)} href={linkOf(by, id)} />
+            <span class="aside">{plural(hosts, "host")}</span>
+          </li>
+        ))}
+      </ul>
+      <Failures outcomes={[...value.not, ...value.unknown]} nameOf={nameOf} />
+      <p class="aside">{value.assumes[0]}</p>
+    </>
+  );
+}
+
+function linkOf(by: string, id: string): string {
+  if (by === "aggregate") return addressOf("search", id);
+  return addressOf("cloud", "", changed(new URLSearchParams(), "trait", id));
+}
+
+function Failures(props: { outcomes: Outcome[]; nameOf: (id: string) => string }) {
+  if (props.outcomes.length === 0) return null;
+  return (
+    <Table
+      caption="Consumers without another host"
+      columns={["Domain", number("Hosts"), number("Consumers"), number("Without a host"), "They need"]}
+      rows={props.outcomes.map(({ domain, hosts, consumers, stuck, lacks }) => ({
+        key: domain,
+        cells: [
+          <Name text={props.nameOf(domain)} whole={domain} />,
+          decimal(hosts),
+          decimal(consumers),
+          decimal(stuck),
+          <Breakable
+            text={Object.entries(lacks)
+              .map(([name, lacking]) => `${name} ${amount(name, lacking)}`)
+              .join(", ")}
+          />,
+        ],
+      }))}
+    />
+  );
+}
+
+function headline({ domains, survive, undetermined, skipped }: Survival): string {
+  const unknown = undetermined > 0 ? `; ${undetermined} not determined` : "";
+  const others = skipped > 0 ? `; ${plural(skipped, "consumer")} on several hosts not counted` : "";
+  const verb = survive === 1 ? "survives" : "survive";
+  return `${survive} of ${plural(domains, "domain")} ${verb}: everything fits elsewhere${unknown}${others}.`;
+}
