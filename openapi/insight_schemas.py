@@ -134,15 +134,22 @@ _CAPACITY = {
     "stranded": _AMOUNTS,
     "limited_by": _AMOUNTS,
 }
+_ALL_CAPACITY = {
+    "microversion": TEXT,
+    "formula": TEXT,
+    "without": list_of(_opened(uuid=UUID, name=TEXT)),
+    "like": list_of(_opened(uuid=UUID, name=TEXT, hosts=COUNT)),
+    "complete": {"type": "boolean"},
+    **_CAPACITY,
+}
+_SHAPE_OF_MIX = _opened(query=TEXT, share=COUNT, claims=COUNT, at_most=COUNT)
 CAPACITY = always(
-    _answer(
-        query=TEXT,
-        microversion=TEXT,
-        formula=TEXT,
-        complete={"type": "boolean"},
-        **_CAPACITY,
-        by=list_of(_opened(**_CAPACITY)),
-    )
+    {
+        "anyOf": [
+            _answer(query=TEXT, **_ALL_CAPACITY, by=list_of(_opened(**_CAPACITY))),
+            _answer(shapes=list_of(_SHAPE_OF_MIX), **_ALL_CAPACITY),
+        ]
+    }
 )
 
 # --- consumers --------------------------------------------------------------------------

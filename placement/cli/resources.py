@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from osc_lib.command import command
 from osc_lib.exceptions import BadRequest, CommandError
 
+from placement.cli import mixes
 from placement.cli.cells import Complete, Shown, aligned, by_line, cells, query_cell
 from placement.cli.client import consumers, get
 from placement.cli.command import (
@@ -35,6 +36,7 @@ Provider = Mapping[str, Any]
 Capacity = Mapping[str, Any]
 """The capacity of a group of roots, or for a flavor."""
 
+_SHOWN = {"shapes": mixes.shape_lines, "without": mixes.fleet_lines, "like": mixes.fleet_lines}
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
@@ -90,6 +92,10 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
     With --flavors, the shapes are the flavors of nova:
 
     $ openstack resource capacity show --flavors
+
+    With --mix, several shapes are claimed together, here with 10 more hosts like cn1:
+
+    $ openstack resource capacity show --mix 200=m1.small --mix 20=m1.large --like cn1=10
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -107,38 +113,56 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             help="Show the capacity for each flavor of nova that is not disabled, instead of a "
             "request.",
         )
+        mixes.add_to(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return names and values of the capacity."""
         names = CommandNames(self.app)
+        fleet = mixes.fleet_of(names, parsed_args)
         if parsed_args.flavors:
-            capacities = self._of_flavors(names, parsed_args)
+            capacities = self._of_flavors(names, parsed_args, fleet)
             return tuple(map(printable, capacities)), [
                 Shown(capacity, _summary) for capacity in capacities.values()
             ]
-        resolve_groups(names, parsed_args)
-        shape = explanation_command.pairs_of(parsed_args, "Give --resource, --query or --flavors.")
-        pairs = [*shape, ("by", parsed_args.by)]
-        document = get(self.app, "/capacity", pairs)
+        if parsed_args.mix:
+            shape = self._mix(parsed_args)
+        else:
+            resolve_groups(names, parsed_args)
+            shape = explanation_command.pairs_of(
+                parsed_args, "Give --resource, --query, --mix or --flavors."
+            )
+        document = get(self.app, "/capacity", [*shape, ("by", parsed_args.by), *fleet])
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
-        groups = _with_names(fields["by"], names)
-        fields["by"] = Shown(groups, _of_groups) if groups else groups
-        fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
+        fields |= {
+            name: Shown(fields[name], show) for name, show in _SHOWN.items() if fields.get(name)
+        }
+        if document.get("by"):
+            fields["by"] = Shown(_with_names(document["by"], names), _of_groups)
+        if "query" in document:
+            fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
         return tuple(fields), cells(fields.values())
 
+    def _mix(self, arguments: argparse.Namespace) -> Sequence[tuple[str, str]]:
+        if explanation_command.has_request(arguments):
+            raise CommandError("Give either --mix or the options of a request.")
+        return mixes.mix_of(self.app, arguments.mix)
+
     def _of_flavors(
-        self, names: CommandNames, arguments: argparse.Namespace
+        self,
+        names: CommandNames,
+        arguments: argparse.Namespace,
+        fleet: Sequence[tuple[str, str]],
     ) -> Mapping[str, Mapping[str, Any]]:
         """Return the capacity by flavor.  Raises: CommandError."""
         # openstacksdk takes long to import, and each command of `openstack` imports this module
         from placement.insight.capacity import flavors  # noqa: PLC0415
 
-        if explanation_command.has_request(arguments):
-            raise CommandError("Give either --flavors or the options of a request.")
+        if arguments.mix or explanation_command.has_request(arguments):
+            raise CommandError("Give either --flavors, --mix or the options of a request.")
         manager: Any = self.app.client_manager  # plugins add their clients as attributes
         capacities = {
-            name: _of_request(self.app, names, request, arguments.by)
+            name: _of_request(self.app, names, request, [("by", arguments.by), *fleet])
             for name, request in flavors.requests_of(manager.sdk_connection).items()
         }
         if not capacities:
@@ -374,12 +398,18 @@ def _with_names(groups: Sequence[Capacity], names: CommandNames) -> Sequence[Cap
 
 
 def _of_request(
-    app: Any, names: CommandNames, request: Sequence[tuple[str, str]], by: str
+    app: Any,
+    names: CommandNames,
+    request: Sequence[tuple[str, str]],
+    others: Sequence[tuple[str, str]],
 ) -> Capacity:
-    """Return the part of a capacity to show for a flavor, or the error of an invalid request."""
+    """Return the part of a capacity to show for a flavor, or the error of an invalid request.
+
+    ``others`` are parameters that are not of the request.
+    """
     query = urlencode(request, safe=":,!")
     try:
-        document = get(app, "/capacity", [*request, ("by", by)])
+        document = get(app, "/capacity", [*request, *others])
     except BadRequest as error:
         return {"query": query, "error": error.message}
     capacity = {name: document[name] for name in _OF_FLAVOR}

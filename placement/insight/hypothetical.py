@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.core.model import Inventory
 from placement.core.snapshot.columns import Cell, Column
-from placement.core.snapshot.rows import Amounts, Mask, numbers
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
 
 Taken = Mapping[tuple[str, int], int]
@@ -35,11 +35,22 @@ def claimed(snapshot: Snapshot, taken: Taken) -> Snapshot:
     for (name, row), amount in taken.items():
         by_class[name][row] = amount
     changed = {
-        name: _reduced(snapshot.columns[name], amounts)
+        name: _reduced(snapshot.columns[name], numbers(amounts), _amounts(amounts.values()))
         for name, amounts in by_class.items()
         if name in snapshot.columns
     }
     return replace(snapshot, columns={**snapshot.columns, **changed}) if changed else snapshot
+
+
+def claimed_on(snapshot: Snapshot, rows: Indices, by_class: Mapping[str, Amounts]) -> Snapshot:
+    """Return the snapshot after claims on rows that have inventories of all these classes.
+
+    The amounts of a class are parallel to the rows.
+    """
+    changed = {
+        name: _reduced(snapshot.columns[name], rows, amounts) for name, amounts in by_class.items()
+    }
+    return replace(snapshot, columns={**snapshot.columns, **changed})
 
 
 def allocated(snapshot: Snapshot, taken: Taken) -> Snapshot:
@@ -91,13 +102,16 @@ def _emptied(column: Column, removed: Mask) -> Column:
     )
 
 
-def _reduced(column: Column, amounts: Mapping[int, int]) -> Column:
-    """Return the column after free amounts, by row, are allocated."""
-    rows = numbers(amounts)
+def _reduced(column: Column, rows: Indices | Numbers, amounts: Amounts) -> Column:
+    """Return the column after free amounts of rows are allocated."""
     at = column.rows.searchsorted(rows)
     has_inventory = column.rows.take(at, mode="clip") == rows
-    at, taken = at[has_inventory], np.fromiter(amounts.values(), dtype=np.int64)[has_inventory]
+    at, taken = at[has_inventory], amounts[has_inventory]
     free, allocatable = column.free.copy(), column.allocatable.copy()
     free[at] -= taken
     allocatable[at] = np.minimum(free[at], column.max_unit[at])
     return replace(column, free=free, allocatable=allocatable)
+
+
+def _amounts(amounts: Iterable[int]) -> Amounts:
+    return np.fromiter(amounts, dtype=np.int64)

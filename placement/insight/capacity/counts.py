@@ -61,41 +61,54 @@ def simulate(
     """
     while True:
         deadline.check()
-        this_round = _Round(snapshot, plan, deadline)
-        yield from this_round.claims()
+        this_round = Round(snapshot, plan, deadline)
+        yield from this_round.claims(this_round.others, MAX_AMOUNT)
         if not this_round.taken:
             break
         snapshot = claimed(snapshot, this_round.taken)
 
 
-class _Round:
-    """One solution for every root, taken as often as it fits."""
+class Round:
+    """One solution for every root, taken as often as it fits.
+
+    ``standalone`` and ``others`` are the roots that may have a solution. On a standalone root one
+    provider serves all slots.
+    """
 
     def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
         domains = find_domains(snapshot, plan, deadline)
         anchors = find_anchors(snapshot, plan, domains, deadline)
-        problems = ProblemBuilder(snapshot, plan, domains)
-        self._assignments = first_assignments(problems, anchors.others, deadline)
+        self.standalone, self.others = anchors.standalone, anchors.others
+        self._problems = ProblemBuilder(snapshot, plan, domains)
+        self._deadline = deadline
         self._slots = plan.slots
         self._free = cache(partial(free_by_row, snapshot))
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
 
-    def claims(self) -> Iterator[tuple[int, int]]:
-        """Yield the roots that have a candidate, and the number of claims.
+    def claims(
+        self, roots: Indices, most: int, quotas: Amounts | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the roots that have a candidate, and the number of claims, in this order.
 
-        The number is 0 if claims on other roots took the capacity in this round.
+        There are at most ``most`` claims, and on each row at most as many as ``quotas`` has. The
+        number is 0 if claims on other roots took the capacity in this round.
         """
-        for anchor, rows in self._assignments:
+        for anchor, rows in first_assignments(self._problems, roots, self._deadline):
             amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
             for slot, row in zip(self._slots, rows, strict=True):
                 for name, amount in slot.resources:
                     amounts[name, row] += amount
-            yield anchor, self._take(amounts)
+            count = self._take(amounts, most if quotas is None else min(most, quotas.item(anchor)))
+            yield anchor, count
+            most -= count
+            if not most:
+                return
 
-    def _take(self, amounts: Taken) -> int:
+    def _take(self, amounts: Taken, most: int) -> int:
         count = min(
             (self._left(name, row) // amount for (name, row), amount in amounts.items()), default=0
         )
+        count = min(count, most)
         for key, amount in amounts.items() if count else ():
             self.taken[key] += count * amount
         return count
@@ -124,7 +137,10 @@ class ClassCapacity:
 
     ``bound`` is the number of claims for which a root has enough of the class. ``total`` is the
     amount of one claim, ``claim`` the part of ``counted`` that one claim takes. ``sharing`` has
-    the rows of sharing providers by the number of the set of aggregates.
+    the rows of sharing providers by the number of the set of aggregates. ``capable`` are the
+    providers that meet the needs with the class if amounts are ignored, ``able`` those that meet
+    them now; both with sharing providers. ``reachable`` is the free amount that each root has with
+    the sharing providers that it can use.
     """
 
     local: OfProviders
@@ -133,6 +149,9 @@ class ClassCapacity:
     claim: int
     providers: OfProviders
     sharing: Mapping[int, Sequence[int]]
+    capable: Mask
+    able: Mask
+    reachable: Amounts
     numbers: Numbers
     root: Numbers
 
@@ -154,8 +173,8 @@ class ClassCapacity:
         needs, is_single = {slot.need for slot in slots}, len(slots) == 1
         total = sum(dict(slot.resources)[name] for slot in slots)
         amount = min(total, MAX_AMOUNT)
-        capable = [capable[need] for need in needs]
-        able = _any([domains[need].local for need in needs])
+        capable, domains = ([each[need] for need in needs] for each in (capable, domains))
+        able = _any([domain.local for domain in domains])
         free = free_by_row(snapshot, name)
         counted = np.where(able, free // amount if is_single else free, 0)
         providers = OfProviders(free, largest_by_row(snapshot, name), counted)
@@ -169,6 +188,9 @@ class ClassCapacity:
             claim=claim,
             providers=providers,
             sharing=sharing,
+            capable=_with_sharing(capable),
+            able=_with_sharing(domains),
+            reachable=local.free + _shared_by_root(snapshot, free, sharing),
             numbers=snapshot.tree_aggregates.number,
             root=snapshot.forest.root,
         )
@@ -187,6 +209,17 @@ class ClassCapacity:
         """Return the number of claims for which all roots together have enough of the class."""
         shared = sum(self.providers.counted.item(row) for row in self._shared(roots))
         return (int(self.local.counted[roots].sum()) + shared) // self.claim
+
+    def of_roots(self, roots: Mask) -> Mask:
+        """Return the capable providers of the roots' trees, and all that are shared."""
+        return self.capable & (roots[self.root] | self.is_sharing)
+
+    @property
+    def is_sharing(self) -> Mask:
+        """The providers that share the class."""
+        mask = np.zeros(len(self.root), dtype=np.bool_)
+        mask[[row for rows in self.sharing.values() for row in rows]] = True
+        return mask
 
     @property
     def is_shared(self) -> bool:
@@ -258,6 +291,13 @@ def largest_by_row(snapshot: Snapshot, name: str) -> Amounts:
         amount = np.maximum(column.allocatable, 0) // step * step
         amounts[column.rows] = np.where(amount >= low, amount, 0)
     return amounts
+
+
+def _with_sharing(domains: Sequence[Domain]) -> Mask:
+    providers = _any([domain.local for domain in domains])
+    for domain in domains:
+        providers[list(domain.shared)] = True
+    return providers
 
 
 def _any(masks: Sequence[Mask]) -> Mask:

@@ -1,64 +1,161 @@
-"""``GET /insight/capacity``: the number of claims of a shape that still fit, by group of roots."""
+"""``GET /insight/capacity``: how often a shape, or a mix of shapes, fits, by group of roots."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 import webob
 
 from placement import exception
+from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.http.request import Request, accepts_json
 from placement.insight import http, queries
+from placement.insight.capacity.fleet import Fleet
+from placement.insight.capacity.mix import CapacityOfMix, Part
 from placement.insight.capacity.model import FORMULA, CapacityOfRoots, by_root_trait, grouped
-from placement.insight.documents import document
+from placement.insight.documents import Json, document
+from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
 from placement.policies import rules as policies
 from placement.schemas import queries as schemas
-from placement.schemas.base import TEXT
+from placement.schemas.base import TEXT, UUID, always, closed
 
-CAPACITY_QUERY = queries.also(schemas.CANDIDATES_QUERY, by=TEXT)
-_VALIDATORS = validation.query_validators(CAPACITY_QUERY)
-BY = ("none", "aggregate", "root_trait", "root")
+MOST_SHAPES = 8
+_BY = "none, aggregate, root or root_trait:PREFIX, such as root_trait:CUSTOM_AZ_"
+_UUID_AND_NUMBER = "^[0-9a-fA-F-]{36}:[1-9][0-9]{0,4}$"
+_OWN = {
+    "by": queries.described(_BY, "^(none|aggregate|root|root_trait:.+)$"),
+    "like": queries.described("UUID:N, the root of a host and a number", _UUID_AND_NUMBER),
+    "without": UUID,
+    "shape": TEXT,
+    "share": queries.described("a number from 1 to 999999", "^[1-9][0-9]{0,5}$"),
+}
+CAPACITY_QUERY = queries.also(schemas.CANDIDATES_QUERY, **_OWN)
+_VALIDATORS = validation.query_validators(always(closed(_OWN)))
 
 
-def _by(text: str) -> tuple[str, str]:
-    by, _, prefix = text.partition(":")
-    if by not in BY or bool(prefix) != (by == "root_trait"):
-        raise exception.BadRequest(
-            f"{validation.PREFIX}by is '{text}'. Use none, aggregate, root or root_trait:PREFIX, "
-            "such as root_trait:CUSTOM_AZ_."
-        )
-    return by, prefix
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A request for candidates as its query, and how often a mix has it."""
+
+    pairs: Sequence[tuple[str, str]]
+    request: CandidateRequest
+    share: int
+
+    @classmethod
+    def of(cls, pairs: validation.QueryPairs, version: Version, share: int = 1) -> "Shape":
+        """Return the shape of a query.  Raises: BadRequest, as ``candidate_request``."""
+        return cls(pairs, candidate_request(pairs, version), share)
+
+    @property
+    def query(self) -> str:
+        """The query string."""
+        return queries.text(self.pairs)
 
 
 @accepts_json
 def show_capacity(request: Request) -> webob.Response:
-    """Return the number of claims of the shape that fit, in total and by group of roots."""
+    """Return the number of claims that fit, in total and by group of roots."""
     request.can(policies.CAPACITY)
     queries.check_has_candidates(request.version)
-    by, prefix = _by(queries.values(request, _VALIDATORS).get("by", "none"))
-    pairs = [(key, value) for key, value in request.query_pairs if key != "by"]
-    shape = candidate_request(pairs, request.version)
-    seconds = request.services.search.budget_seconds
+    own = _own_values(request)
+    fleet = _fleet(own)
+    by, _, prefix = own.get("by", ["none"])[-1].partition(":")
+    shapes = _shapes(request, own)
 
     def write(view: View) -> bytes:
-        capacities = CapacityOfRoots(view.snapshot, shape, Deadline(seconds, time.monotonic))
-        total = capacities.of(capacities.rows)
-        groups = list(capacities.of_each(_groups(view.snapshot, capacities.rows, by, prefix)))
+        snapshot = fleet.applied(view.snapshot)
+        deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
+        common: Json = {"microversion": str(request.version), "formula": FORMULA}
+        common |= fleet.described(view.snapshot)
+        if "shape" in own:
+            return document(**common, **_of_mix(snapshot, shapes, deadline))
+        query = shapes[0].query
         return document(
-            query=queries.text(pairs),
-            microversion=str(request.version),
-            formula=FORMULA,
-            complete=capacities.is_finished,
-            **total._asdict(),
-            by=[{**properties, **group._asdict()} for properties, group in groups],
+            query=query, **common, **_of_shape(snapshot, shapes[0], deadline, by, prefix)
         )
 
     return http.from_snapshot(request, write)
+
+
+def _own_values(request: Request) -> Mapping[str, Sequence[str]]:
+    """Return the values of the parameters of this route, each checked.  Raises: BadRequest."""
+    pairs = [pair for pair in request.query_pairs if pair[0] in _OWN]
+    for pair in pairs:
+        validation.check(_VALIDATORS, [pair], request.version, in_words=True)
+    return validation.grouped(pairs)
+
+
+def _fleet(own: Mapping[str, Sequence[str]]) -> Fleet:
+    like = Counter[str]()
+    for text in own.get("like", ()):
+        uuid, _, count = text.partition(":")
+        like[canonical(uuid)] += int(count)
+    return Fleet(list(dict.fromkeys(map(canonical, own.get("without", ())))), like)
+
+
+def _shapes(request: Request, own: Mapping[str, Sequence[str]]) -> Sequence[Shape]:
+    """Return the shapes of the mix, or the only shape.  Raises: BadRequest."""
+    pairs = [pair for pair in request.query_pairs if pair[0] not in _OWN]
+    texts, shares = own.get("shape", ()), own.get("share", ())
+    if not texts and not shares:
+        return [Shape.of(pairs, request.version)]
+    if len(shares) != len(texts):
+        raise exception.BadRequest(
+            f"{validation.PREFIX}there are {len(texts)} shapes and {len(shares)} shares. Give "
+            "shape=QUERY&share=NUMBER for each shape, with QUERY encoded."
+        )
+    if len(texts) > MOST_SHAPES:
+        raise exception.BadRequest(
+            f"{validation.PREFIX}there are {len(texts)} shapes; a mix has at most {MOST_SHAPES}."
+        )
+    if pairs or own.get("by", ["none"])[-1] != "none":
+        name = pairs[0][0] if pairs else "by"
+        raise exception.BadRequest(
+            f"{validation.PREFIX}{name} cannot be used beside shape. Put the requirements of a "
+            "shape, such as member_of, into its query."
+        )
+    return [
+        Shape.of(parse_qsl(text, keep_blank_values=True), request.version, int(share))
+        for text, share in zip(texts, shares, strict=True)
+    ]
+
+
+def _of_shape(snapshot: Snapshot, shape: Shape, deadline: Deadline, by: str, prefix: str) -> Json:
+    capacities = CapacityOfRoots(snapshot, shape.request, deadline)
+    total = capacities.of(capacities.rows)
+    groups = list(capacities.of_each(_groups(snapshot, capacities.rows, by, prefix)))
+    return {
+        "complete": capacities.is_finished,
+        **total._asdict(),
+        "by": [{**properties, **group._asdict()} for properties, group in groups],
+    }
+
+
+def _of_mix(snapshot: Snapshot, shapes: Sequence[Shape], deadline: Deadline) -> Json:
+    mix = CapacityOfMix(snapshot, [Part(each.request, each.share) for each in shapes], deadline)
+    total = mix.total()
+    return {
+        "shapes": [
+            {
+                "query": shape.query,
+                "share": shape.share,
+                "claims": alone.claims,
+                "at_most": alone.at_most,
+            }
+            for shape, alone in zip(shapes, mix.alone, strict=True)
+        ],
+        "complete": mix.is_finished,
+        **total._asdict(),
+    }
 
 
 def _groups(

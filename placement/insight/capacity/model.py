@@ -65,11 +65,11 @@ class CapacityOfRoots:
         check_names(snapshot, request)
         self.snapshot = snapshot
         self._deadline = deadline
-        plan = self._plan = SearchPlan.of(request)
+        plan = self.plan = SearchPlan.of(request)
         capable = capable_domains(snapshot, plan)
         self.rows: Indices = np.flatnonzero(possible_anchors(snapshot, plan, capable, deadline))
         domains = find_domains(snapshot, plan, deadline)
-        self._by_class = {
+        self.by_class = {
             name: ClassCapacity.of(snapshot, plan, name, capable, domains)
             for name in dict.fromkeys(name for slot in plan.slots for name, _ in slot.resources)
         }
@@ -77,10 +77,10 @@ class CapacityOfRoots:
 
     def _count(self, domains: Sequence[Domain]) -> None:
         """Count the claims of every row, the roots that fit now, and the bounds."""
-        snapshot, plan, deadline = self.snapshot, self._plan, self._deadline
+        snapshot, plan, deadline = self.snapshot, self.plan, self._deadline
         possible = possible_anchors(snapshot, plan, domains, deadline)
         anchors = anchors_by_kind(snapshot, plan, domains, possible)
-        bounds = np.stack([capacity.bound for capacity in self._by_class.values()])
+        bounds = np.stack([capacity.bound for capacity in self.by_class.values()])
         self._limiting = np.argmin(bounds, axis=0)
         self._least: Amounts = bounds.min(axis=0)
         self.claims: Amounts = np.zeros(snapshot.size, dtype=np.int64)
@@ -100,19 +100,17 @@ class CapacityOfRoots:
         """Return the capacity of some of the considered roots together."""
         claims = int(self.claims[roots].sum())
         at_most = max(claims, self._at_most(roots))
-        free = {name: capacity.free_of(roots) for name, capacity in self._by_class.items()}
+        free = {name: capacity.free_of(roots) for name, capacity in self.by_class.items()}
         return Capacity(
             claims=claims,
             at_most=at_most,
             roots=int(self.fits[roots].sum()),
             exact=claims == at_most,
-            largest={
-                name: capacity.largest_of(roots) for name, capacity in self._by_class.items()
-            },
+            largest={name: capacity.largest_of(roots) for name, capacity in self.by_class.items()},
             free=free,
             stranded={
                 name: max(free[name] - claims * capacity.total, 0)
-                for name, capacity in self._by_class.items()
+                for name, capacity in self.by_class.items()
             },
             limited_by=self._limited_by(roots),
         )
@@ -130,16 +128,22 @@ class CapacityOfRoots:
     def _at_most(self, roots: Indices) -> int:
         """Return a bound in which a sharing provider counts once for all roots that share it."""
         bounds = [
-            capacity.bound_of(roots) for capacity in self._by_class.values() if capacity.is_shared
+            capacity.bound_of(roots) for capacity in self.by_class.values() if capacity.is_shared
         ]
         return min([int(self.bound[roots].sum()), *bounds])
 
+    @property
+    def is_limited(self) -> Mask:
+        """The roots with a candidate, and those without the amounts for one."""
+        is_limited: Mask = (self._least == 0) | self.fits
+        return is_limited
+
     def _limited_by(self, roots: Indices) -> dict[str, int]:
-        limited = roots[(self._least[roots] == 0) | self.fits[roots]]
-        counts = np.bincount(self._limiting[limited], minlength=len(self._by_class))
+        limited = roots[self.is_limited[roots]]
+        counts = np.bincount(self._limiting[limited], minlength=len(self.by_class))
         return {
             name: count
-            for name, count in zip(self._by_class, counts.tolist(), strict=True)
+            for name, count in zip(self.by_class, counts.tolist(), strict=True)
             if count
         }
 

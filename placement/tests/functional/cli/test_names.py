@@ -110,6 +110,47 @@ def test_capacity_is_shown_by_flavor(openstack, nova):
     assert "no flavors" in openstack.refused("resource capacity show", "--flavors")
 
 
+def test_capacity_is_shown_for_a_mix_of_flavors_and_queries(openstack, nova):
+    nova.flavors = [flavor() | {"name": "small", "id": "2", "vcpus": 4, "ram": 0, "disk": 0}]
+    command = "resource capacity show"
+    mix = ["--mix=2=small", "--mix=1=resources=VCPU:8"]
+    capacity = openstack(command, *mix)
+    assert capacity["shapes"] == [
+        {
+            "query": "resources=VCPU:4&root_required=!COMPUTE_STATUS_DISABLED",
+            "share": 2,
+            "claims": 9,
+            "at_most": 9,
+        },
+        {"query": "resources=VCPU:8", "share": 1, "claims": 4, "at_most": 4},
+    ]
+    more = openstack(command, *mix, "--like=cn1.example.org=10")
+    assert more["claims"] == capacity["claims"] + 10
+    fewer = openstack(command, *mix, "--without=cn1.example.org")
+    assert fewer["free"]["VCPU"] < capacity["free"]["VCPU"]
+    shown = table(openstack, command, *mix, "--like=cn1.example.org=10")
+    assert "10 hosts like cn1.example.org" in shown
+    assert "1 x resources=VCPU:8 (24 if nothing else is claimed)" in shown
+    by_flavor = openstack(command, "--flavors", "--like=cn1.example.org=10")
+    assert by_flavor["small"]["claims"] == 9 + 40
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--mix=2=smal"], "Nova has no flavor smal. It has: m1.tiny"),
+        (["--mix=small"], "--mix small=: write it as <number>=<flavor>"),
+        (["--mix=2=resources=VCPU:1", "--like=cn1.example.org"], "as in cn1=10"),
+        (["--mix=2=resources=VCPU:1", "--resource=VCPU=1"], "Give either --mix or"),
+        (["--mix=2=resources=VCPU:1", "--by=root"], "by cannot be used beside shape"),
+        (["--mix=2=resources=VCPU:1", "--flavors"], "Give either --flavors, --mix or"),
+        (["--mix=2=resources=VCPU:1", "--without=cn9.example.org"], "cn9.example.org"),
+    ],
+)
+def test_invalid_mixes_are_refused(openstack, options, message):
+    assert message in openstack.refused("resource capacity show", *options)
+
+
 def test_flavors_take_the_place_of_a_request(openstack, placement):
     refused = openstack.refused("resource capacity show", "--flavors", "--root-required=CUSTOM_A")
     assert "Give either --flavors" in refused
