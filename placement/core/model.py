@@ -80,26 +80,26 @@ class ProviderState:
 
 @dataclass(frozen=True, slots=True)
 class ProviderInventories:
-    """The inventories of one provider by class; ``modified_at`` is the newest time."""
+    """The inventories of a provider by class, its generation, and the newest time of them."""
 
-    provider: Provider
+    generation: int
     inventories: Mapping[str, Inventory]
     modified_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderUsages:
-    """The used amount of every class that the provider has inventory of, 0 included."""
+    """The used amount of each class that a provider has inventory of, and its generation."""
 
-    provider: Provider
+    generation: int
     usages: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderAggregates:
-    """The aggregates that one provider is associated with, by UUID."""
+    """The UUIDs of the aggregates of a provider, and its generation."""
 
-    provider: Provider
+    generation: int
     aggregates: tuple[str, ...]
 
 
@@ -136,9 +136,9 @@ class AllocatedResources:
 
 @dataclass(frozen=True, slots=True)
 class ProviderAllocations:
-    """The allocations on one provider, by consumer UUID."""
+    """The allocations on a provider, by consumer UUID, and its generation."""
 
-    provider: Provider
+    generation: int
     allocations: Mapping[str, AllocatedResources]
     modified_at: datetime | None
 

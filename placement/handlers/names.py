@@ -117,9 +117,9 @@ def delete_trait(request: Request) -> webob.Response:
 def list_traits_of_provider(request: Request) -> webob.Response:
     """Return the traits of the provider."""
     request.can(policies.LIST_TRAITS_OF_PROVIDER)
-    provider, traits = trait.of_provider(request.services.store, request.route["uuid"])
+    generation, traits = trait.of_provider(request.services.store, request.route["uuid"])
     return json_response(
-        request, render.of_provider(provider, traits), modified_at=traits.modified_at
+        request, render.of_provider(generation, traits), modified_at=traits.modified_at
     )
 
 
@@ -129,11 +129,11 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
     """Replace the traits of the provider; return them."""
     request.can(policies.UPDATE_TRAITS_OF_PROVIDER)
     command = parse.of_provider(request.json_body, request.version)
-    provider, traits = trait.replace(
+    generation, traits = trait.replace(
         request.services.store, request.route["uuid"], command.generation, command.traits
     )
     return json_response(
-        request, render.of_provider(provider, traits), modified_at=traits.modified_at
+        request, render.of_provider(generation, traits), modified_at=traits.modified_at
     )
 
 

@@ -1,10 +1,9 @@
 """The aggregates that a provider is associated with; an aggregate is only a UUID."""
 
 from collections.abc import Sequence
-from dataclasses import replace as with_values
 
 from placement import exception
-from placement.core.model import Provider, ProviderAggregates
+from placement.core.model import ProviderAggregates
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement.objects.provider import locked
@@ -12,8 +11,7 @@ from placement.objects.provider import locked
 
 def of_provider(store: Store, uuid: str) -> ProviderAggregates:
     """Return the aggregates of the provider.  Raises: ProviderNotFound."""
-    provider, aggregates = store.read_once(lambda tx: tx.aggregates.of_provider(uuid))
-    return ProviderAggregates(provider, tuple(aggregates))
+    return store.read_once(lambda tx: tx.aggregates.of_provider(uuid))
 
 
 def replace(
@@ -25,19 +23,18 @@ def replace(
     The aggregates are distinct.
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate.
     """
-    provider = store.write(_replace, uuid, aggregates, generation)
-    return ProviderAggregates(provider, tuple(aggregates))
+    return store.write(_replace, uuid, aggregates, generation)
 
 
 def _replace(
     tx: Transaction, uuid: str, aggregates: Sequence[str], generation: int | None
-) -> Provider:
+) -> ProviderAggregates:
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
     tx.aggregates.replace(provider.id, aggregates)
     if generation is None:
         tx.publish([provider.id])
-        return provider
+        return ProviderAggregates(provider.generation, tuple(aggregates))
     tx.publish(generation_bumped=[provider.id])
-    return with_values(provider, generation=provider.generation + 1)
+    return ProviderAggregates(provider.generation + 1, tuple(aggregates))

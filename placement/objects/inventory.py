@@ -6,7 +6,6 @@ returns the written inventories as the database has them: MySQL rounds allocatio
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as with_values
 
 from placement import exception
 from placement.core.capacity import check_minimum, integer_capacity, is_within_capacity
@@ -31,10 +30,10 @@ def list_of(store: Store, uuid: str) -> ProviderInventories:
     return _as_stored(*store.read_once(lambda tx: tx.inventories.of(uuid)))
 
 
-def _as_stored(provider: Provider, stored: Mapping[str, StoredInventory]) -> ProviderInventories:
+def _as_stored(generation: int, stored: Mapping[str, StoredInventory]) -> ProviderInventories:
     times = (row.modified_at for row in stored.values() if row.modified_at)
     inventories = {name: row.inventory for name, row in stored.items()}
-    return ProviderInventories(provider, inventories, max(times, default=None))
+    return ProviderInventories(generation, inventories, max(times, default=None))
 
 
 def _present(tx: Transaction, provider: Provider) -> Mapping[str, StoredInventory]:
@@ -46,10 +45,10 @@ def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
 
     Raises: ProviderNotFound, InventoryNotFound.
     """
-    provider, stored = store.read_once(lambda tx: tx.inventories.of(uuid))
+    generation, stored = store.read_once(lambda tx: tx.inventories.of(uuid))
     if resource_class not in stored:
         raise exception.InventoryNotFound(resource_class, uuid)
-    return _as_stored(provider, {resource_class: stored[resource_class]})
+    return _as_stored(generation, {resource_class: stored[resource_class]})
 
 
 def create(store: Store, command: CreateInventory) -> ProviderInventories:
@@ -223,7 +222,7 @@ def _publish(tx: Transaction, provider: Provider) -> None:
 
 
 def _written(tx: Transaction, provider: Provider) -> ProviderInventories:
-    """Publish the change; return the provider and its inventories after this write."""
+    """Publish the change; return the inventories after this write."""
     stored = _present(tx, provider)
     _publish(tx, provider)
-    return _as_stored(with_values(provider, generation=provider.generation + 1), stored)
+    return _as_stored(provider.generation + 1, stored)

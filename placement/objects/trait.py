@@ -1,10 +1,9 @@
 """Traits, and the traits of providers."""
 
 from collections.abc import Iterable
-from dataclasses import replace as with_values
 
 from placement import exception
-from placement.core.model import Names, Provider
+from placement.core.model import Names
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -68,17 +67,16 @@ def _delete(tx: Transaction, name: str) -> None:
     tx.publish(names=True)
 
 
-def of_provider(store: Store, uuid: str) -> tuple[Provider, Names]:
-    """Return the provider and its traits.  Raises: ProviderNotFound."""
-    provider, traits = store.read_once(lambda tx: tx.providers.with_traits(uuid))
-    return provider, summary(traits)
+def of_provider(store: Store, uuid: str) -> tuple[int, Names]:
+    """Return the generation of the provider, and its traits.  Raises: ProviderNotFound."""
+    generation, traits = store.read_once(lambda tx: tx.providers.traits(uuid))
+    return generation, summary(traits)
 
 
-def replace(
-    store: Store, uuid: str, generation: int, traits: Iterable[str]
-) -> tuple[Provider, Names]:
+def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> tuple[int, Names]:
     """Replace the traits of the provider; its generation increases if the set changes.
 
+    Returns the generation, and the traits.
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate, TraitsNotFound (400).
     """
     return store.write(_replace, uuid, generation, frozenset(traits))
@@ -86,7 +84,7 @@ def replace(
 
 def _replace(
     tx: Transaction, uuid: str, generation: int, traits: frozenset[str]
-) -> tuple[Provider, Names]:
+) -> tuple[int, Names]:
     provider = locked(tx, uuid)
     if provider.generation != generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
@@ -97,8 +95,8 @@ def _replace(
     names = summary(locked_traits)
     if tx.traits.replace(provider.id, [trait.id for trait in locked_traits]):
         tx.publish(generation_bumped=[provider.id])
-        provider = with_values(provider, generation=provider.generation + 1)
-    return provider, names
+        generation += 1
+    return generation, names
 
 
 def clear(store: Store, uuid: str) -> None:

@@ -12,8 +12,8 @@ UNKNOWN = "unknown"
 
 def of_provider(store: Store, uuid: str) -> ProviderUsages:
     """Return the used amounts of the provider.  Raises: ProviderNotFound."""
-    provider, inventories = store.read_once(lambda tx: tx.inventories.of(uuid))
-    return ProviderUsages(provider, {name: row.used for name, row in inventories.items()})
+    generation, inventories = store.read_once(lambda tx: tx.inventories.of(uuid))
+    return ProviderUsages(generation, {name: row.used for name, row in inventories.items()})
 
 
 def of_project(store: Store, project_id: str, user_id: str | None) -> Mapping[str, int]:

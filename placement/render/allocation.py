@@ -53,7 +53,7 @@ def on_provider(provider_allocations: ProviderAllocations, version: Version) -> 
             allocations[uuid]["consumer_generation"] = entry.generation
     return {
         "allocations": allocations,
-        "resource_provider_generation": provider_allocations.provider.generation,
+        "resource_provider_generation": provider_allocations.generation,
     }
 
 
@@ -61,7 +61,7 @@ def of_provider(provider_usages: ProviderUsages) -> dict[str, Any]:
     """Return the body of the usages of a provider."""
     return {
         "usages": dict(provider_usages.usages),
-        "resource_provider_generation": provider_usages.provider.generation,
+        "resource_provider_generation": provider_usages.generation,
     }
 
 

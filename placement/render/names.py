@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from placement.core.model import Names, Provider
+from placement.core.model import Names
 
 
 def resource_class(name: str, prefix: str) -> dict[str, Any]:
@@ -22,9 +22,9 @@ def traits(names: Sequence[str]) -> dict[str, Any]:
     return {"traits": names}
 
 
-def of_provider(provider: Provider, traits: Names) -> dict[str, Any]:
+def of_provider(generation: int, traits: Names) -> dict[str, Any]:
     """Return the body of the traits of a provider."""
     return {
         "traits": traits.names,
-        "resource_provider_generation": provider.generation,
+        "resource_provider_generation": generation,
     }

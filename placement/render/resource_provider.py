@@ -65,7 +65,7 @@ def _text(provider: Provider, pieces: Sequence[str], *, nested: bool) -> str:
 
 def inventory(stored: ProviderInventories, resource_class: str) -> dict[str, Any]:
     """Return the body of one inventory of a provider."""
-    generation = {"resource_provider_generation": stored.provider.generation}
+    generation = {"resource_provider_generation": stored.generation}
     return asdict(stored.inventories[resource_class]) | generation
 
 
@@ -73,7 +73,7 @@ def inventories(stored: ProviderInventories) -> dict[str, Any]:
     """Return the body of the inventories of a provider, by class."""
     return {
         "inventories": {name: asdict(one) for name, one in stored.inventories.items()},
-        "resource_provider_generation": stored.provider.generation,
+        "resource_provider_generation": stored.generation,
     }
 
 
@@ -81,5 +81,5 @@ def of_provider(association: ProviderAggregates, version: Version) -> dict[str, 
     """Return the body of the aggregates of a provider; with the generation since 1.19."""
     document: dict[str, object] = {"aggregates": association.aggregates}
     if version >= (1, 19):
-        document["resource_provider_generation"] = association.provider.generation
+        document["resource_provider_generation"] = association.generation
     return document

@@ -113,9 +113,9 @@ class Allocations(Statements):
 
     def on_provider(self, uuid: str) -> ProviderAllocations:
         """Return the allocations on a provider, by consumer.  Raises: ProviderNotFound."""
-        provider, found = find_with(self._connection, _ON_PROVIDER, uuid)
+        generation, found = find_with(self._connection, _ON_PROVIDER, uuid)
         rows = [_Allocated(*row) for row in found]
-        return ProviderAllocations(provider, _allocated_resources(rows), _newest(rows))
+        return ProviderAllocations(generation, _allocated_resources(rows), _newest(rows))
 
     def of_consumer(self, uuid: str) -> ConsumerAllocations:
         """Return the allocations of a consumer, by provider."""

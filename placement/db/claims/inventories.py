@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement.core.claims import ProviderUsage
-from placement.core.model import Inventory, Provider
+from placement.core.model import Inventory
 from placement.db.clocks import utcnow
 from placement.db.errors import UsageNotCounted
 from placement.db.resources.providers import (
@@ -96,13 +96,13 @@ class StoredInventory(NamedTuple):
 class Inventories(Statements):
     """Inventories, in one transaction."""
 
-    def of(self, uuid: str) -> tuple[Provider, dict[str, StoredInventory]]:
-        """Return a provider and its inventories by class, ordered by the id of the class.
+    def of(self, uuid: str) -> tuple[int, dict[str, StoredInventory]]:
+        """Return the generation of a provider, and its inventories by class, in order of ids.
 
         Raises: ProviderNotFound.
         """
-        provider, rows = find_with(self._connection, _WITH_PROVIDER, uuid)
-        return provider, {
+        generation, rows = find_with(self._connection, _WITH_PROVIDER, uuid)
+        return generation, {
             name: StoredInventory(class_id, Inventory(*limits), int(used), modified_at)
             for name, class_id, used, modified_at, *limits in rows
         }

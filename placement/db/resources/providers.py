@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from placement import exception
-from placement.core.model import Provider, ProviderSummary
+from placement.core.model import Provider, ProviderAggregates, ProviderSummary
 from placement.db import errors
 from placement.db.clocks import utcnow
 from placement.db.errors import WriteConflict
@@ -53,8 +53,14 @@ SELECT_PROVIDER = (
     .join(_root, _root.c.id == _provider.root_provider_id)
     .outerjoin(_parent, _parent.c.id == _provider.parent_provider_id)
 )
-_FIND = SELECT_PROVIDER.where(_provider.uuid == sa.bindparam("uuid"))
-_PROVIDER_COLUMNS = len(SELECT_PROVIDER.selected_columns)
+_HAS_UUID = _provider.uuid == sa.bindparam("uuid")
+_FIND = SELECT_PROVIDER.where(_HAS_UUID)
+# Few columns: each of them is repeated with each resource.
+_GENERATION = (
+    sa.select(_provider.uuid, GENERATION.label("generation"))
+    .join(_root, _root.c.id == _provider.root_provider_id)
+    .where(_HAS_UUID)
+)
 
 
 def with_resources(
@@ -67,7 +73,7 @@ def with_resources(
     consumers of a project for the allocations of a provider. The first column is of the last
     table: it is NULL if the provider has no resources, or the row of a table is missing.
     """
-    statement = _FIND.add_columns(*columns)
+    statement = _GENERATION.add_columns(*columns)
     for table, condition in links:
         statement = statement.outerjoin(table, condition)
     return statement
@@ -75,17 +81,17 @@ def with_resources(
 
 def find_with(
     connection: sa.Connection, statement: sa.Select[Any], uuid: str
-) -> tuple[Provider, list[Any]]:
-    """Return a provider and the columns of its resources.  Raises: ProviderNotFound.
+) -> tuple[int, list[Any]]:
+    """Return the generation of a provider, and the columns of its resources.
+
+    Raises: ProviderNotFound.
 
     Cost: one statement, which needs no transaction.
     """
     rows = connection.execute(statement, {"uuid": uuid}).all()
     if not rows or rows[0].uuid != uuid:
         raise exception.ProviderNotFound(uuid)
-    resources = [row[_PROVIDER_COLUMNS:] for row in rows]
-    found = [columns for columns in resources if columns[0] is not None]
-    return Provider(*rows[0][:_PROVIDER_COLUMNS]), found
+    return rows[0].generation, [row[2:] for row in rows if row[2] is not None]
 
 
 # ``rows_of`` adds the condition that selects the rows.
@@ -217,10 +223,10 @@ class Providers(Statements):
         row = self._connection.execute(_FIND, {"uuid": uuid}).one_or_none()
         return Provider(**row._asdict()) if row and row.uuid == uuid else None
 
-    def with_traits(self, uuid: str) -> tuple[Provider, list[StoredName]]:
-        """Return a provider and its traits, by id.  Raises: ProviderNotFound."""
-        provider, rows = find_with(self._connection, _WITH_TRAITS, uuid)
-        return provider, [StoredName._make(row) for row in rows]
+    def traits(self, uuid: str) -> tuple[int, list[StoredName]]:
+        """Return the generation of a provider, and its traits by id.  Raises: ProviderNotFound."""
+        generation, rows = find_with(self._connection, _WITH_TRAITS, uuid)
+        return generation, [StoredName._make(row) for row in rows]
 
     def stored_name(self, name: str) -> str | None:
         """Return the name of the provider with this name, as the unique key compares names."""
@@ -347,10 +353,10 @@ def _duplicates(name: str) -> Iterator[None]:
 class Aggregates(Statements):
     """Aggregates, in one transaction."""
 
-    def of_provider(self, uuid: str) -> tuple[Provider, list[str]]:
-        """Return a provider and the UUIDs of its aggregates.  Raises: ProviderNotFound."""
-        provider, rows = find_with(self._connection, _WITH_AGGREGATES, uuid)
-        return provider, [row[0] for row in rows]
+    def of_provider(self, uuid: str) -> ProviderAggregates:
+        """Return the aggregates of a provider.  Raises: ProviderNotFound."""
+        generation, rows = find_with(self._connection, _WITH_AGGREGATES, uuid)
+        return ProviderAggregates(generation, tuple(row[0] for row in rows))
 
     def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
         """Replace the aggregates of a locked provider; those that do not exist are inserted."""

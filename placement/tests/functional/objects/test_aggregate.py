@@ -22,7 +22,7 @@ def test_replace_aggregates_sets_the_associations(store):
     provider, one, two, three = new_provider(store), uuid(), uuid(), uuid()
     replaced = aggregate.replace(store, provider, [two, one], 0)
     assert replaced.aggregates == (two, one)
-    assert replaced.provider.generation == 1
+    assert replaced.generation == 1
     assert of(store, provider) == {one, two}
     aggregate.replace(store, provider, [two, three], 1)
     assert of(store, provider) == {two, three}
@@ -41,7 +41,7 @@ def test_generation_increases_with_each_replacement_that_names_it(store):
 
 def test_generation_is_unchanged_without_a_generation_in_the_request(store):
     provider, one = new_provider(store), uuid()
-    assert aggregate.replace(store, provider, [one], None).provider.generation == 0
+    assert aggregate.replace(store, provider, [one], None).generation == 0
     assert (generation(store, provider), of(store, provider)) == (0, {one})
 
 

@@ -42,7 +42,7 @@ def test_claim_is_stored(store, host):
     assert stored.allocations[host].resources == {"VCPU": 2, "MEMORY_MB": 512}
     assert stored.modified_at is not None
     on_host = allocation.of_provider(store, host)
-    assert on_host.provider.generation == 2
+    assert on_host.generation == 2
     assert on_host.allocations[consumer].generation == 1
     assert on_host.allocations[consumer].resources == {"VCPU": 2, "MEMORY_MB": 512}
     assert on_host.modified_at is not None

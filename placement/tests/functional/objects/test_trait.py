@@ -81,10 +81,10 @@ def test_a_trait_in_use_cannot_be_removed(store):
 def test_replace_traits_sets_the_traits(store):
     trait.ensure(store, "CUSTOM_A")
     provider = new_provider(store)
-    changed, replaced = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
+    at, replaced = trait.replace(store, provider, 0, [VMX, "CUSTOM_A", VMX])
     assert set(replaced.names) == {VMX, "CUSTOM_A"}
     assert len(replaced.names) == 2
-    assert changed.generation == 1
+    assert at == 1
     assert replaced.modified_at is not None
     assert trait.of_provider(store, provider)[1].names == replaced.names
     assert set(trait.replace(store, provider, 1, [AVX, VMX])[1].names) == {AVX, VMX}
@@ -93,9 +93,9 @@ def test_replace_traits_sets_the_traits(store):
 def test_generation_increases_only_if_the_set_changes(store):
     provider = new_provider(store)
     trait.clear(store, provider)
-    assert trait.replace(store, provider, 0, [])[0].generation == 0
-    assert trait.replace(store, provider, 0, [VMX])[0].generation == 1
-    assert trait.replace(store, provider, 1, [VMX])[0].generation == 1
+    assert trait.replace(store, provider, 0, [])[0] == 0
+    assert trait.replace(store, provider, 0, [VMX])[0] == 1
+    assert trait.replace(store, provider, 1, [VMX])[0] == 1
     trait.clear(store, provider)
     assert generation(store, provider) == 2
     trait.clear(store, provider)

@@ -10,7 +10,6 @@ from placement.core.model import (
     ConsumerAllocations,
     Inventory,
     Names,
-    Provider,
     ProviderAggregates,
     ProviderAllocations,
     ProviderInventories,
@@ -22,14 +21,13 @@ from placement.render import allocation, names, resource_provider
 
 A = "aaaaaaaa-1111-2222-3333-444444444444"
 C = "cccccccc-1111-2222-3333-444444444444"
-PROVIDER = Provider(1, A, "n", 7, None, A)
 
 
 def shown(document):
     return json.loads(json.dumps(document))
 
 
-INVENTORIES = ProviderInventories(PROVIDER, {"VCPU": Inventory(4, reserved=1)}, None)
+INVENTORIES = ProviderInventories(7, {"VCPU": Inventory(4, reserved=1)}, None)
 VCPU = {
     "total": 4,
     "reserved": 1,
@@ -62,12 +60,12 @@ def test_a_class_links_to_itself_below_the_mount_point():
 
 def test_traits_are_a_list():
     assert shown(names.traits(("A", "B"))) == {"traits": ["A", "B"]}
-    body = names.of_provider(PROVIDER, Names(("A",), None))
+    body = names.of_provider(7, Names(("A",), None))
     assert shown(body) == {"traits": ["A"], "resource_provider_generation": 7}
 
 
 def test_aggregates_come_with_a_generation_since_1_19():
-    aggregates = ProviderAggregates(PROVIDER, (A,))
+    aggregates = ProviderAggregates(7, (A,))
     assert shown(resource_provider.of_provider(aggregates, Version(1, 18))) == {"aggregates": [A]}
     assert shown(resource_provider.of_provider(aggregates, Version(1, 19))) == {
         "aggregates": [A],
@@ -76,7 +74,7 @@ def test_aggregates_come_with_a_generation_since_1_19():
 
 
 def test_usages_are_by_class():
-    body = allocation.of_provider(ProviderUsages(PROVIDER, {"VCPU": 0}))
+    body = allocation.of_provider(ProviderUsages(7, {"VCPU": 0}))
     assert shown(body) == {"usages": {"VCPU": 0}, "resource_provider_generation": 7}
     assert shown(allocation.of_project({"VCPU": 1})) == {"usages": {"VCPU": 1}}
 
@@ -117,7 +115,7 @@ def test_missing_consumer_is_not_described():
 
 
 def test_allocations_on_a_provider_tell_the_consumers_generation_since_1_28():
-    allocations = ProviderAllocations(PROVIDER, {C: AllocatedResources(3, {"VCPU": 2})}, None)
+    allocations = ProviderAllocations(7, {C: AllocatedResources(3, {"VCPU": 2})}, None)
     for minor, more in (
         (27, {}),
         (28, {"consumer_generation": 3}),

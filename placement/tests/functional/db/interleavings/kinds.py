@@ -299,7 +299,7 @@ PROVIDERS: Mapping[str, Sequence[Step]] = {
     "create a child": [_create(NEW_PROVIDER, "new", LEAF)],
     "create a provider with inventories": [
         _create(NEW_PROVIDER, "newer"),
-        lambda _, store: set_inventories(store, NEW_PROVIDER, VCPU=4).provider.generation,
+        lambda _, store: set_inventories(store, NEW_PROVIDER, VCPU=4).generation,
     ],
     "delete a leaf": [lambda _, store: provider.delete(store, LEAF)],
     "delete a root": [lambda _, store: provider.delete(store, IDLE)],
