@@ -2,13 +2,13 @@
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from osc_lib.command import command
 
 from placement.cli import explanation
-from placement.cli.cells import Complete, Shown, cells, facts, query_cell
+from placement.cli.cells import Complete, cells, facts, query_cell
 from placement.cli.client import get
 from placement.cli.command import (
     Table,
@@ -142,7 +142,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         )
         known = _known(names, document["requests"]) if wants_names(parsed_args, ()) else {}
         if document["next"]:
-            self.app.stderr.write(f"To list more: --marker {document['next']}\n")
+            self.note(f"To list more: --marker {document['next']}")
         return columns, (
             cells((cell(request, name, known) for name in columns), known)
             for request in document["requests"]
@@ -150,7 +150,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
 
     def _summary(
         self, names: CommandNames, query: Mapping[str, str], arguments: argparse.Namespace
-    ) -> Iterable[Sequence[Any]]:
+    ) -> Iterable[Sequence[object]]:
         """Return a row for all requests, and for each name."""
         document = get(self.app, "/requests/summary", query)
         known: Names = {}
@@ -159,14 +159,14 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
                 **(names.aggregates if document["aggregates"] else {}),
                 **(names.projects if document["projects"] else {}),
             }
-        self.app.stderr.write(f"{period_line(document)}\n")
+        self.note(period_line(document))
         return (
             cells((*row[:-1], Complete(row.per_hour, bars)), known)
             for row in summary_rows(document)
         )
 
 
-def _cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
+def _cell(recorded: Response, column: str, names: Names) -> object:
     if column == "sentence":
         return recorded["explanation"].get("sentence")
     if column == "request":
@@ -174,7 +174,7 @@ def _cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
     return recorded[column]
 
 
-def _request(recorded: Mapping[str, Any], names: Names) -> Shown:
+def _request(recorded: Response, names: Names) -> object:
     """Return the query, or the claim; in a table, the claim is the sentence of its refusal."""
     if recorded.get("query"):
         return query_cell(recorded["query"], names)
@@ -185,7 +185,7 @@ def _request(recorded: Mapping[str, Any], names: Names) -> Shown:
     return Complete(claim, lambda _: named(printable(sentence), names))
 
 
-def _table_cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
+def _table_cell(recorded: Response, column: str, names: Names) -> object:
     """Return the cell of a table: the last time, and the id that nova logs, if there is one."""
     if column == "at":
         return recorded["last_at"]
@@ -198,7 +198,7 @@ def _table_cell(recorded: Mapping[str, Any], column: str, names: Names) -> Any:
     return recorded[column]
 
 
-def _known(names: CommandNames, records: Iterable[Mapping[str, Any]]) -> Names:
+def _known(names: CommandNames, records: Iterable[Response]) -> Names:
     """Return the names of the servers, projects, aggregates and providers in recorded requests."""
     claims = [record["claim"] for record in records if record.get("claim")]
     servers = names.servers(
@@ -231,7 +231,7 @@ class SummaryRow(NamedTuple):
     per_hour: Sequence[int]
 
 
-def summary_rows(document: Mapping[str, Any]) -> Iterator[SummaryRow]:
+def summary_rows(document: Response) -> Iterator[SummaryRow]:
     """Yield the row of all requests, then a row for each name of each list."""
     yield SummaryRow("all", "", document["requests"], document["per_hour"])
     for name, by in _BY.items():
@@ -239,7 +239,7 @@ def summary_rows(document: Mapping[str, Any]) -> Iterator[SummaryRow]:
             yield SummaryRow(by, row["name"], row["requests"], row["per_hour"])
 
 
-def period_line(document: Mapping[str, Any]) -> str:
+def period_line(document: Response) -> str:
     """Return the period of a summary, and how many names it does not list.
 
     >>> since, per_hour = "2026-11-21T00:00:00Z", [0] * 100

@@ -45,12 +45,6 @@ class AuditPlacement(WrittenOutput, command.Lister):
             "`placement-manage audit --apply` on an API host.",
         )
 
-    _found = False
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run the command; return 0, or 3 if there are errors or warnings."""
-        return super().run(parsed_args) or (FOUND if self._found else 0)
-
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each finding; in a table, for each provider."""
         stored = self._stored(parsed_args)
@@ -60,15 +54,15 @@ class AuditPlacement(WrittenOutput, command.Lister):
         names = self._names_of_providers() if live.findings else {}
         listed = [*stored.findings, *(each.listed(names, commands) for each in live.findings)]
         findings = [each for each in listed if not codes or each.code in codes]
-        self._found = any(finding.severity != NOTICE for finding in findings)
+        found = any(finding.severity != NOTICE for finding in findings)
         skipped = [
             row for row in (*stored.skipped, *live.skipped) if not codes or row.code in codes
         ]
         if parsed_args.plan:
-            self._found |= self._write_plan(findings, skipped, parsed_args)
+            found |= self._write_plan(findings, skipped, parsed_args)
+        self.exit_status = FOUND if found else 0
         groups = by_provider(findings)
-        for line in summary(groups, stored.truncated, skipped):
-            self.app.stderr.write(f"{line}\n")
+        self.note(*summary(groups, stored.truncated, skipped))
         if parsed_args.formatter == "table":
             names = self._names(findings)
             return _COLUMNS, [_row(group, names) for group in groups]
@@ -126,11 +120,10 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
         database = str(change_token.epoch(self._feed["token"]))
         planned = write_plan(arguments.plan, database, findings, arguments.code)
-        self.app.stderr.write(f"{planned.text(arguments.plan, skipped)}\n")
+        self.note(planned.text(arguments.plan, skipped))
         if planned.actions:
-            self.app.stderr.write(
-                f"To apply them on an API host: placement-manage audit --apply {arguments.plan}\n"
-            )
+            command = f"placement-manage audit --apply {arguments.plan}"
+            self.note(f"To apply them on an API host: {command}")
         return bool(planned.actions)
 
 

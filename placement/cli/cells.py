@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TypeVar
 
 from cliff.columns import FormattableColumn
 
 from placement.core.text import printable
 from placement.insight.names import Names, legend, named
 
+T = TypeVar("T")
+
 NO_NAMES: Names = MappingProxyType({})
 
 
-class Shown(FormattableColumn[Any]):
+class Shown(FormattableColumn[T]):
     """A value with its text for a table; it is unchanged in the other formats."""
 
-    def __init__(self, value: Any, text: Callable[[Any], str]) -> None:
+    def __init__(self, value: T, text: Callable[[T], str]) -> None:
         super().__init__(value)
         self._text = text
 
@@ -24,16 +26,16 @@ class Shown(FormattableColumn[Any]):
         return self._text(self.machine_readable())
 
 
-class Complete(Shown):
+class Complete(Shown[T]):
     """A value whose text has names already, or must not have any."""
 
 
-def query_cell(text: str, names: Names) -> Complete:
+def query_cell(text: str, names: Names) -> Complete[str]:
     """Return a query, which people copy: in a table, names of its UUIDs are below it."""
     return Complete(text, lambda text: "\n".join((printable(text), *legend(text, names))))
 
 
-def cells(row: Iterable[Any], names: Names = NO_NAMES) -> list[Any]:
+def cells(row: Iterable[object], names: Names = NO_NAMES) -> list[object]:
     """Return the cells of a row.
 
     In a table, control characters in texts are escaped, and UUIDs follow their names.
@@ -41,7 +43,7 @@ def cells(row: Iterable[Any], names: Names = NO_NAMES) -> list[Any]:
     return [_cell(cell, names) for cell in row]
 
 
-def _cell(cell: Any, names: Names) -> Any:
+def _cell(cell: object, names: Names) -> object:
     if isinstance(cell, str):
         return Shown(cell, lambda text: named(printable(text), names))
     if isinstance(cell, Complete):
@@ -52,18 +54,18 @@ def _cell(cell: Any, names: Names) -> Any:
     return cell
 
 
-def by_line(text: Callable[[Any], str]) -> Callable[[Iterable[Any]], str]:
+def by_line(text: Callable[[T], str]) -> Callable[[Iterable[T]], str]:
     """Return a function from values to their texts, one per line."""
     return lambda values: "\n".join(map(text, values))
 
 
-def facts(values: Mapping[str, Any]) -> Shown:
+def facts(values: Mapping[str, object]) -> Shown[Mapping[str, object]]:
     """Return names with values; in a table they are one per line."""
-    write = by_line(lambda name: printable(f"{name}: {values[name]}"))
-    return Shown(values, write)
+    lines = [printable(f"{name}: {value}") for name, value in values.items()]
+    return Shown(values, lambda _: "\n".join(lines))
 
 
-def aligned(values: Mapping[str, int]) -> Shown:
+def aligned(values: Mapping[str, int]) -> Shown[Mapping[str, int]]:
     """Return numbers by name; in a table they are one per line, in columns."""
     return Shown(values, _aligned)
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from keystoneauth1.exceptions import ClientException, ConnectionError  # noqa: A004
 from osc_lib import exceptions
 from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
 from osc_placement import version
 
 from placement.core.text import printable
@@ -20,7 +21,7 @@ _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 Query = Mapping[str, object] | Sequence[tuple[str, object]]
 
 
-def get(app: Any, path: str, query: Query = ()) -> Response:
+def get(app: OpenStackShell, path: str, query: Query = ()) -> Response:
     """Return the document at a path below ``/insight``.
 
     A query is read at ``--os-placement-api-version`` if one is given, else at the newest: the
@@ -33,16 +34,17 @@ def get(app: Any, path: str, query: Query = ()) -> Response:
     return _document(app, "GET", url)
 
 
-def post(app: Any, path: str, body: Mapping[str, object]) -> Response:
+def post(app: OpenStackShell, path: str, body: Mapping[str, object]) -> Response:
     """Return the document in response to a body.  See ``get``."""
     return _document(app, "POST", f"{UNVERSIONED}{path}", json=body)
 
 
-def _document(app: Any, method: str, url: str, **parameters: object) -> Response:
+def _document(app: OpenStackShell, method: str, url: str, **parameters: object) -> Response:
     requested_version = app.api_version["placement"]
     newest = requested_version in version.NEGOTIATE_VERSIONS
     try:
-        client = app.client_manager.placement  # it may negotiate the version
+        manager: Any = app.client_manager  # plugins add their clients as attributes
+        client = manager.placement  # it may negotiate the version
         if newest:
             parameters["version"] = "latest"
         response = client.request(method, url, **parameters)
@@ -56,7 +58,7 @@ def _document(app: Any, method: str, url: str, **parameters: object) -> Response
         raise failure(f"{method} {url}", _cause(error)) from error
 
 
-def consumers(app: Any, query: Mapping[str, object]) -> Iterator[dict[str, Any]]:
+def consumers(app: OpenStackShell, query: Mapping[str, object]) -> Iterator[Response]:
     """Yield all consumers that a query describes, page by page.  Raises: see ``get``."""
     marker: Mapping[str, str] = {}
     while True:

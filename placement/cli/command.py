@@ -16,7 +16,7 @@ from placement.cli import tables
 from placement.core.text import printable
 from placement.exception import PlacementException
 
-Table = tuple[Sequence[str], Iterable[Any]]
+Table = tuple[Sequence[str], Iterable[object]]
 """The columns of the output, and its rows; or the names of fields, and their values."""
 
 Options = Mapping[str, tuple[str, str, str]]
@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
         parser.add_argument(option, dest=name, metavar=metavar, help=text)
 
 
-def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, str]:
     """Return the query parameters with these names for the options that are set."""
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
@@ -53,13 +53,22 @@ class WrittenOutput:
     important: Sequence[str] = ()
     """The most important columns of a table first; the others follow in their order."""
 
+    exit_status = 0
+    """The exit status after the output is written, such as 3 if an audit found errors."""
+
     has_lines = False
     """Whether a cell of a table may have several lines."""
 
     is_fitted = True
     """Whether a table is at most as wide as the terminal."""
 
-    def produce_output(self, parsed_args: Any, column_names: Sequence[str], data: Any) -> int:
+    def note(self, *lines: str) -> None:
+        """Write lines beside the output, to standard error."""
+        self.app.stderr.writelines(f"{line}\n" for line in lines)  # type: ignore[attr-defined]
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
+    ) -> int:
         """Write the output: a table that fits, or nested values as JSON.  Returns: 0."""
         if parsed_args.formatter in {"csv", "value"}:
             is_list = isinstance(self, Lister)
@@ -73,21 +82,21 @@ class WrittenOutput:
         produce: Callable[..., int] = super().produce_output  # type: ignore[misc]
         return produce(parsed_args, column_names, data)
 
-    def _width(self, arguments: Any) -> int:
+    def _width(self, arguments: argparse.Namespace) -> int:
         if arguments.max_width > 0:
             return int(arguments.max_width)
         output = self.app.stdout  # type: ignore[attr-defined]
         is_limited = arguments.fit_width or output.isatty()
         return shutil.get_terminal_size().columns if is_limited else tables.PIPE_WIDTH
 
-    def run(self, parsed_args: Any) -> int:
+    def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; return its exit code.
 
         Raises: BrokenPipeError, for which cliff exits with 141; CommandError.
         """
-        run: Callable[[Any], int] = super().run  # type: ignore[misc]
+        run: Callable[[argparse.Namespace], int] = super().run  # type: ignore[misc]
         try:
-            return terminal.written(lambda: run(parsed_args))
+            return terminal.written(lambda: run(parsed_args)) or self.exit_status
         except PlacementException as error:
             raise CommandError(printable(str(error))) from None
         except BrokenPipeError:

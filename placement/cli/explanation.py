@@ -1,12 +1,12 @@
 """The fields of explanations and of recorded requests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from textwrap import dedent
-from typing import Any
 
 from placement.cli.cells import NO_NAMES, Shown, by_line, facts, query_cell
 from placement.core.text import printable
+from placement.insight.documents import Response
 from placement.insight.explanation.text import (
     closest_line,
     fitting_lines,
@@ -18,7 +18,7 @@ from placement.insight.names import Names, named
 from placement.insight.recording.text import SUPERSEDED, recorded_line
 
 
-def _funnel(names: Names, rows: Sequence[Mapping[str, Any]]) -> str:
+def _funnel(names: Names, rows: Sequence[Response]) -> str:
     with_names = [
         {**row, "text": named(row["text"], names), "note": named(row["note"], names)}
         for row in rows
@@ -31,8 +31,8 @@ def _fits(number: int | None) -> str:
 
 
 def current(
-    document: Mapping[str, Any], names: Names = NO_NAMES, without_remedies: str = ""
-) -> dict[str, Any]:
+    document: Response, names: Names = NO_NAMES, without_remedies: str = ""
+) -> dict[str, object]:
     """Return the fields of an explanation, the result first.
 
     ``without_remedies`` says why it has no remedies, empty if there are none.
@@ -65,7 +65,7 @@ def current(
     }
 
 
-def recorded(document: Mapping[str, Any], names: Names = NO_NAMES) -> dict[str, Any]:
+def recorded(document: Response, names: Names = NO_NAMES) -> dict[str, object]:
     """Return the fields of a recorded request: its reason, then its explanation."""
     columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
     equal = ("count", "first_at", "last_at", "superseded")
@@ -75,6 +75,7 @@ def recorded(document: Mapping[str, Any], names: Names = NO_NAMES) -> dict[str, 
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:
         not_recorded = "not recorded: explain the query with --remedies"
         return {**current(document["explanation"], names, not_recorded), **fields}
+    subject: dict[str, object]
     if "claim" in document:
         subject = {"claim": facts(document["claim"] or {})}
     else:
@@ -82,12 +83,12 @@ def recorded(document: Mapping[str, Any], names: Names = NO_NAMES) -> dict[str, 
     return {**fields, "explanation": Shown(document["explanation"], _refusal), **subject}
 
 
-def records(documents: Sequence[Mapping[str, Any]], names: Names) -> Shown:
+def records(documents: Sequence[Response], names: Names) -> Shown[Sequence[Response]]:
     """Return the records after the decisive one, in a table a line each."""
-    lines = by_line(lambda recorded: named(printable(recorded_line(recorded)), names))
-    return Shown(documents, lines)
+    lines = [named(printable(recorded_line(each)), names) for each in documents]
+    return Shown(documents, lambda _: "\n".join(lines))
 
 
-def _refusal(explanation: Mapping[str, Any]) -> str:
+def _refusal(explanation: Response) -> str:
     """Return the sentence of a refusal, or its facts if it was too long to record."""
     return printable(explanation.get("sentence", "")) or facts(explanation).human_readable()

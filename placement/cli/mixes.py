@@ -2,13 +2,14 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
 
 from placement.cli.names import CommandNames
 from placement.core.text import printable
+from placement.insight.documents import Response
 
 Pairs = list[tuple[str, str]]
 
@@ -50,7 +51,7 @@ def fleet_of(names: CommandNames, arguments: argparse.Namespace) -> Pairs:
     return pairs
 
 
-def mix_of(app: Any, texts: Sequence[str]) -> Pairs:
+def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
     """Return the parameters of a mix.  Raises: CommandError."""
     parts = [text.partition("=") for text in texts]
     for number, _, shape in parts:
@@ -76,7 +77,7 @@ def _is_query(text: str) -> bool:
     return "=" in text
 
 
-def _flavors(app: Any) -> Mapping[str, str]:
+def _flavors(app: OpenStackShell) -> Mapping[str, str]:
     """Return the queries of the flavors of nova.  Raises: CommandError."""
     # openstacksdk takes long to import, and each command of `openstack` imports this module
     from placement.insight.capacity import flavors  # noqa: PLC0415
@@ -85,7 +86,7 @@ def _flavors(app: Any) -> Mapping[str, str]:
     return {name: urlencode(request, safe=":,!") for name, request in requests.items()}
 
 
-def shape_lines(shapes: Sequence[Mapping[str, Any]]) -> str:
+def shape_lines(shapes: Sequence[Response]) -> str:
     """Return a line for each shape of a mix: its number, its query, and how often it fits alone.
 
     >>> shape_lines([{"share": 20, "query": "resources=VCPU:8", "claims": 75, "at_most": 75}])
@@ -94,14 +95,14 @@ def shape_lines(shapes: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(map(printable, _shape_lines(shapes)))
 
 
-def _shape_lines(shapes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _shape_lines(shapes: Sequence[Response]) -> Iterator[str]:
     for shape in shapes:
         more = "" if shape["claims"] == shape["at_most"] else " or more"
         alone = f"{shape['claims']}{more} if nothing else is claimed"
         yield f"{shape['share']} x {shape['query']} ({alone})"
 
 
-def fleet_lines(hosts: Sequence[Mapping[str, Any]]) -> str:
+def fleet_lines(hosts: Sequence[Response]) -> str:
     """Return a line for each host that was added or removed.
 
     >>> fleet_lines([{"name": "cn1", "hosts": 10}])

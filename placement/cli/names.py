@@ -19,6 +19,7 @@ from keystoneauth1.exceptions import ClientException, HttpError
 from keystoneauth1.session import Session
 from osc_lib.exceptions import ClientException as OpenStackException
 from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
 
 from placement.cli.client import get
 from placement.core.text import canonical_uuid
@@ -140,7 +141,7 @@ class NamesDocument:
 class CommandNames(CloudNames):
     """The names for one command: each list is read at most once, and only if it is needed."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: OpenStackShell) -> None:
         super().__init__(app.client_manager)
         self._app = app
 

@@ -3,7 +3,7 @@
 import argparse
 import signal
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from socketserver import ThreadingMixIn
@@ -13,6 +13,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from keystoneauth1.exceptions import ClientException
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
 
 from placement.cli.cells import Shown, cells
 from placement.cli.client import consumers, failure, get
@@ -62,14 +63,14 @@ class ShowIdentity(WrittenOutput, command.Lister):
         identity = Identity.from_json(get(self.app, "/identity", query))
         message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
         if message:
-            self.app.stderr.write(f"{message}\n")
+            self.note(message)
         rows = list(rows_of(identity))
         if not rows:
             raise CommandError(printable(nothing_found(identity)))
         return COLUMNS, map(cells, rows)
 
 
-def _stored_amounts(app: object, source: str, target: str) -> StoredAmounts:
+def _stored_amounts(app: OpenStackShell, source: str, target: str) -> StoredAmounts:
     adopted = list(map(ListedConsumer.from_json, consumers(app, {"provider": source})))
     found = get(app, "/providers", {"uuid": target, "fields": "inventories"})["providers"]
     stored: Mapping[str, Response] = found[0]["inventories"] if found else {}
@@ -91,26 +92,19 @@ class CheckPermission(WrittenOutput, command.Lister):
     """
 
     is_fitted = False  # the table of placement-manage permission check
-    _denied = 0
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
         add_permission_arguments(parser)
         parser.add_argument("--service", help="Check only the calls of this service.")
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """List the calls; return 0, or 3 if at least one is denied."""
-        status: int = super().run(parsed_args)
-        return status or (DENIED if self._denied else 0)
-
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each call."""
         query = given(parsed_args, ("project_id", "service"))
         query["roles"] = ",".join(parsed_args.roles)
         report = cast("Permissions", get(self.app, "/permissions", query))
-        self._denied = report["denied"]
-        for line in (*remarks(report), summary(report)):
-            self.app.stderr.write(f"{line}\n")
+        self.exit_status = DENIED if report["denied"] else 0
+        self.note(*remarks(report), summary(report))
         columns, rows = table(report, parsed_args)
         return columns, [list(map(_permission_cell, row)) for row in rows]
 
@@ -130,38 +124,34 @@ class ListClients(WrittenOutput, command.Lister):
                 f"The service on {document['host']} does not count requests. Set [metrics]enabled "
                 "and [metrics]folder in its configuration, and restart it."
             )
-        self.app.stderr.write(
+        self.note(
             f"Requests to all processes on {document['host']} since the service started there; "
-            "other API hosts count separately.\n"
+            "other API hosts count separately."
         )
         for mixed in document["mixed_consumers"]:
-            self.app.stderr.write(
+            self.note(
                 "{consumers} consumers are written by {without_generation} "
-                "below 1.28 and by {with_generation} at 1.28 or newer.\n".format(**mixed)
+                "below 1.28 and by {with_generation} at 1.28 or newer.".format(**mixed)
             )
-        self.app.stderr.write(_limited(document.get("candidates", {})))
+        self.note(*_limited(document.get("candidates", {})))
         columns = ("client", "microversion", "requests")
         return columns, ([row[name] for name in columns] for row in document["clients"])
 
 
-def _limited(candidates: Mapping[str, int]) -> str:
-    """Return how many responses with candidates a limit cut, as a sentence; "" if none.
+def _limited(candidates: Mapping[str, int]) -> Iterator[str]:
+    """Yield how many responses with candidates a limit cut, as a sentence, if it cut any.
 
-    >>> _limited({"responses": 310, "limited": 56, "roots_left_out": 291984}).split(", ")[0]
-    '18% of 310 responses with candidates left out roots because of a limit'
-    >>> _limited({"responses": 310, "limited": 0, "roots_left_out": 0})
-    ''
+    >>> next(_limited({"responses": 310, "limited": 56, "roots_left_out": 291984}))[:40]
+    '18% of 310 responses with candidates lef'
     """
-    limited = candidates.get("limited", 0)
-    if not limited:
-        return ""
-    responses = max(candidates["responses"], limited)  # some may be in progress
-    return (
-        f"{limited / responses:.0%} of {responses} responses with candidates left out roots "
-        f"because of a limit, {round(candidates['roots_left_out'] / limited)} on average. "
-        "Each root gets its turn, unless [placement]rotate_limited_candidates is false. "
-        "The limit of nova-scheduler is [scheduler]max_placement_results.\n"
-    )
+    if limited := candidates.get("limited", 0):
+        responses = max(candidates["responses"], limited)  # some may be in progress
+        yield (
+            f"{limited / responses:.0%} of {responses} responses with candidates left out roots "
+            f"because of a limit, {round(candidates['roots_left_out'] / limited)} on average. "
+            "Each root gets its turn, unless [placement]rotate_limited_candidates is false. "
+            "The limit of nova-scheduler is [scheduler]max_placement_results."
+        )
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -207,11 +197,8 @@ class ServeDashboard(WrittenOutput, command.Command):
                 f"Cannot listen on {HOST}:{parsed_args.port}: {error}. Choose another --port."
             ) from None
         address = f"http://{HOST}:{server.server_port}{dashboard.path}"
-        print(
-            f"The dashboard is at {address}\nPress Ctrl-C to stop.",
-            file=self.app.stdout,
-            flush=True,
-        )
+        text = f"The dashboard is at {address}\nPress Ctrl-C to stop."
+        print(text, file=self.app.stdout, flush=True)
         # also in the background of a shell, where SIGINT is ignored
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)

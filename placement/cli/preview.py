@@ -100,9 +100,8 @@ class PreviewChange(WrittenOutput, command.Lister):
         else:
             holders, moved = self._moved(parsed_args, forest)
         rows = list(forest.spanning(holders, moved))
-        self.app.stderr.write(
-            f"{len(rows)} of {len(holders)} consumers would have allocations in several trees.\n"
-        )
+        counts = f"{len(rows)} of {len(holders)}"
+        self.note(f"{counts} consumers would have allocations in several trees.")
         return _COLUMNS, [
             (consumer, Shown(trees, lambda trees: "\n".join(map(printable, trees.values()))))
             for consumer, trees in rows

@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from urllib.parse import urlencode
 
 from osc_lib.command import command
 from osc_lib.exceptions import BadRequest, CommandError
+from osc_lib.shell import OpenStackShell
 
 from placement.cli import mixes
 from placement.cli.cells import Complete, Shown, aligned, by_line, cells, query_cell
@@ -27,13 +27,14 @@ from placement.cli.names import CommandNames, resolve_groups
 from placement.core.text import printable
 from placement.insight.audit.model import MIGRATION
 from placement.insight.consumers.model import UNKNOWN_TYPE
+from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import Names
 
-Provider = Mapping[str, Any]
+Provider = Response
 """A provider of the document of ``GET /insight/providers``."""
 
-Capacity = Mapping[str, Any]
+Capacity = Response
 """The capacity of a group of roots, or for a flavor."""
 
 _SHOWN = {"shapes": mixes.shape_lines, "without": mixes.fleet_lines, "like": mixes.fleet_lines}
@@ -153,14 +154,14 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         names: CommandNames,
         arguments: argparse.Namespace,
         fleet: Sequence[tuple[str, str]],
-    ) -> Mapping[str, Mapping[str, Any]]:
+    ) -> Mapping[str, Response]:
         """Return the capacity by flavor.  Raises: CommandError."""
         # openstacksdk takes long to import, and each command of `openstack` imports this module
         from placement.insight.capacity import flavors  # noqa: PLC0415
 
         if arguments.mix or explanation_command.has_request(arguments):
             raise CommandError("Give either --flavors, --mix or the options of a request.")
-        manager: Any = self.app.client_manager  # plugins add their clients as attributes
+        manager = self.app.client_manager
         capacities = {
             name: _of_request(self.app, names, request, [("by", arguments.by), *fleet])
             for name, request in flavors.requests_of(manager.sdk_connection).items()
@@ -206,7 +207,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             for consumer in consumers
         ]
 
-    def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[dict[str, Any]]:
+    def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[Response]:
         query = given(arguments, _OPTIONS)
         if "project_id" in query:
             query["project_id"] = names.project(query["project_id"])
@@ -217,12 +218,12 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             return list(consumers(self.app, query))
         document = get(self.app, "/consumers", query)
         if document["next"]:
-            self.app.stderr.write(f"To list more: --marker {document['next']}\n")
-        page: list[dict[str, Any]] = document["consumers"]
+            self.note(f"To list more: --marker {document['next']}")
+        page: list[Response] = document["consumers"]
         return page
 
 
-def _table_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
+def _table_cell(consumer: Response, column: str, names: Names) -> object:
     """Return the cell of a table, where a project has its name or its id."""
     if column == "uuid":
         return Complete(consumer["uuid"], printable)
@@ -234,7 +235,7 @@ def _table_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
     return _consumer_cell(consumer, column, names)
 
 
-def _consumer_cell(consumer: Mapping[str, Any], column: str, names: Names) -> Any:
+def _consumer_cell(consumer: Response, column: str, names: Names) -> object:
     if column == "name":
         return names.get(consumer["uuid"])
     if column == "project":
@@ -322,7 +323,7 @@ class TreeRow:
     depth: int
     matches: bool
 
-    def cell(self, column: str, *, has_marks: bool) -> Any:
+    def cell(self, column: str, *, has_marks: bool) -> object:
         """Return the cell of a column; the name begins with the mark if there are marks."""
         if column == "name":
             mark = ("* " if self.matches else "  ") if has_marks else ""
@@ -375,7 +376,7 @@ def _usage(inventories: Mapping[str, Mapping[str, int]]) -> str:
     )
 
 
-def _of_groups(groups: Sequence[Mapping[str, Any]]) -> str:
+def _of_groups(groups: Sequence[Response]) -> str:
     rows = [(_name(group), str(group["claims"]), str(group["roots"])) for group in groups]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -385,7 +386,7 @@ def _of_groups(groups: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _name(group: Mapping[str, Any]) -> str:
+def _name(group: Response) -> str:
     name = next(str(group[name]) for name in _NAMES if name in group)
     return f"{printable(name)}:"
 
@@ -398,7 +399,7 @@ def _with_names(groups: Sequence[Capacity], names: CommandNames) -> Sequence[Cap
 
 
 def _of_request(
-    app: Any,
+    app: OpenStackShell,
     names: CommandNames,
     request: Sequence[tuple[str, str]],
     others: Sequence[tuple[str, str]],

@@ -8,7 +8,7 @@ written to a terminal is at most ``PIPE_WIDTH`` wide.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from cliff.columns import FormattableColumn
 
@@ -19,7 +19,7 @@ _SHORTEST: Final = 30
 _BORDER: Final = 3  # of a column
 _UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-Rows = Sequence[Sequence[Any]]
+Rows = Sequence[Sequence[object]]
 
 
 def fitted(
@@ -58,17 +58,17 @@ def fitted(
     return [columns[at] for at, _ in places], cut
 
 
-def _text(cell: Any) -> Any:
+def _text(cell: object) -> object:
     if isinstance(cell, FormattableColumn):
         cell = cell.human_readable()
     return "" if cell is None else cell
 
 
-def _width(value: Any) -> int:
+def _width(value: object) -> int:
     return max(map(len, str(value).split("\n")))
 
 
-def _shortened(value: Any, width: int) -> Any:
+def _shortened(value: object, width: int) -> object:
     if not isinstance(value, str):
         return value
     return "\n".join(shortened(line, width) for line in value.split("\n"))
@@ -89,7 +89,7 @@ def shortened(line: str, width: int) -> str:
     return f"{line[:end].rstrip(' (')}…"
 
 
-def in_one_line(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+def in_one_line(rows: Iterable[Sequence[object]]) -> list[list[object]]:
     """Return the cells as text or numbers, each in one line."""
     return [
         [text.replace("\n", "; ") if isinstance(text, str) else text for text in map(_text, row)]
@@ -97,12 +97,12 @@ def in_one_line(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     ]
 
 
-def with_json(values: Iterable[Any]) -> list[Any]:
+def with_json(values: Iterable[object]) -> list[object]:
     """Return the values for ``-f csv`` and ``-f value``: nested ones as JSON."""
     return [_scalar(value) for value in values]
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> object:
     if isinstance(value, FormattableColumn):
         value = value.machine_readable()
     is_nested = isinstance(value, dict | list | tuple)

@@ -2,16 +2,17 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
 
 from placement.cli.cells import Complete, Shown, aligned
 from placement.cli.client import get, post
 from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
 from placement.core.text import printable
+from placement.insight.documents import Response
 from placement.insight.names import Names
 from placement.insight.whatif.command import (
     EXIT_STATUS,
@@ -28,27 +29,14 @@ _OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "lacks")
 _WITH_NAMES = ("name", "type", "project_id", "allocations")
 
 
-class _Verdict(WrittenOutput, command.Lister):
-    """A command whose exit status is the verdict of its document."""
-
-    verdict = "fits"
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Write the output; return the status of its verdict."""
-        status: int = super().run(parsed_args)
-        return status or EXIT_STATUS[self.verdict]
-
-
-class PlanDrain(_Verdict):
+class PlanDrain(WrittenOutput, command.Lister):
     """Plan where the servers of hosts would fit if the hosts were gone.
 
     Nothing is moved. The exit status is 0 if all fit elsewhere, 1 if not, and 3 if this was not
     determined.
     """
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
-        add_drain_arguments(parser)
+    add_arguments = staticmethod(add_drain_arguments)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each move."""
@@ -62,16 +50,17 @@ class PlanDrain(_Verdict):
             raise CommandError("Name a host, or give --aggregate or --rack.")
         pairs += [("keep", what) for what in parsed_args.keep or ()]
         document = get(self.app, "/drain", pairs)
-        self.verdict = document["verdict"]
+        self.exit_status = EXIT_STATUS[document["verdict"]]
         moves = document["moves"]
         servers = names.servers([each["consumer"] for each in (*document["stuck"], *moves)])
-        for line in drain_lines(document, servers):
-            self.app.stderr.write(f"{line}\n")
+        self.note(*drain_lines(document, servers))
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
 
 
-def room(app: Any, names: CommandNames, query: str, arguments: argparse.Namespace) -> Shown:
+def room(
+    app: OpenStackShell, names: CommandNames, query: str, arguments: argparse.Namespace
+) -> Shown[Response]:
     """Return the hosts on which a query fits after the fewest servers left.
 
     Raises: CommandError.
@@ -86,24 +75,21 @@ def room(app: Any, names: CommandNames, query: str, arguments: argparse.Namespac
     return Complete(document, lambda document: "\n".join(room_lines(document, servers)))
 
 
-class ShowSurvival(_Verdict):
+class ShowSurvival(WrittenOutput, command.Lister):
     """List the hosts, aggregates or racks whose servers do not all fit elsewhere if they fail.
 
     The exit status is 0 if all survive, 1 if not, and 3 if this was not determined for all.
     """
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
-        add_survival_arguments(parser)
+    add_arguments = staticmethod(add_survival_arguments)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each domain that does not survive."""
         pairs = [("by", parsed_args.by), ("failures", parsed_args.failures)]
         pairs += [("keep", what) for what in parsed_args.keep or ()]
         document = get(self.app, "/survival", pairs)
-        self.verdict = document["verdict"]
-        for line in survival_lines(document):
-            self.app.stderr.write(f"{line}\n")
+        self.exit_status = EXIT_STATUS[document["verdict"]]
+        self.note(*survival_lines(document))
         known = CommandNames(self.app).aggregates if parsed_args.by == "aggregate" else {}
         return _OF_DOMAIN, [
             [
@@ -115,7 +101,7 @@ class ShowSurvival(_Verdict):
         ]
 
 
-def _cell(move: Mapping[str, Any], column: str, servers: Names) -> Any:
+def _cell(move: Response, column: str, servers: Names) -> object:
     if column == "name":
         return servers.get(move["consumer"])
     if column == "consumer":

@@ -1,6 +1,7 @@
 """``placement-manage audit``: findings in the database, their repair, and exit statuses."""
 
 import argparse
+import json
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -72,7 +73,7 @@ def run(conf: cfg.ConfigOpts) -> int:
         if options.plan:
             return _write_plan(store, report, options)
     print(
-        document(**report.as_json()).decode()
+        json.dumps(document(**report.as_json()))
         if options.json
         else findings_text(report.findings, report.truncated, report.skipped)
     )

@@ -5,7 +5,6 @@ For the operator on the API host: it needs no token, and no running service.
 
 import argparse
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,6 +16,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.insight.documents import Response
 from placement.insight.explanation import command, explain
 from placement.insight.explanation import query as parse
 from placement.insight.explanation.text import as_text
@@ -25,8 +25,6 @@ from placement.insight.recording import http as render
 from placement.insight.recording import sql
 from placement.insight.recording.model import INVALID_REQUEST
 from placement.insight.recording.text import SUPERSEDED, equal_requests
-
-Document = Mapping[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,15 +93,14 @@ def _provider(snapshot: Snapshot, host: str) -> str:
 
 def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
     recorded = sql.of_request(store, request_id)
-    body = json.loads(render.recorded_requests(recorded, request_id=request_id))
     if as_json:
-        _print(body, as_json=True)
+        _print(render.recorded_requests(recorded, request_id=request_id), as_json=True)
         return
-    for recorded in body["requests"]:
-        _print_record(recorded)
+    for record in recorded:
+        _print_record(render.recorded_request(record, request_id))
 
 
-def _print_record(recorded: Document) -> None:
+def _print_record(recorded: Response) -> None:
     explanation = recorded["explanation"]
     ids = [recorded[name] for name in ("global_request_id", "request_id") if recorded[name]]
     origin = f"requested at {recorded['at']}, {', '.join(ids)}{equal_requests(recorded)}"
@@ -131,5 +128,5 @@ def _named(value: Any) -> str:
     return str(value)
 
 
-def _print(document: Document, *, as_json: bool) -> None:
+def _print(document: Response, *, as_json: bool) -> None:
     print(json.dumps(document, indent=2) if as_json else as_text(document))

@@ -4,6 +4,7 @@ For the operator on the API host: it needs no token, and no running service.
 """
 
 import argparse
+import json
 import sys
 from functools import partial
 from typing import Final
@@ -46,7 +47,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
         identity = identify(store, options.host, options.days)
         message = identity_command.write_plan(options, identity, partial(_stored_amounts, store))
-    print(document(**identity.as_json()).decode() if options.json else _text(identity))
+    print(json.dumps(document(**identity.as_json())) if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)
     return FOUND if identity.matches or identity.conflicts else NOT_FOUND

@@ -4,6 +4,7 @@ It reads the configuration and the policy files of this host: no token, no datab
 """
 
 import argparse
+import json
 from typing import Final
 
 import prettytable
@@ -46,7 +47,7 @@ def run(conf: cfg.ConfigOpts) -> int:
         project_id=options.project_id,
         service=options.service,
     )
-    print(document(**report).decode() if options.json else _text(report, options))
+    print(json.dumps(document(**report)) if options.json else _text(report, options))
     return DENIED if report["denied"] else ALLOWED
 
 

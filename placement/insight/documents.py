@@ -1,6 +1,5 @@
 """The JSON documents of the operator surface."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -14,9 +13,9 @@ Response = Mapping[str, Any]
 """A JSON object of a service, which may be of a later release and have more members."""
 
 
-def document(**fields: object) -> bytes:
-    """Return a response body with the version of the documents and these fields."""
-    return json.dumps({"version": VERSION, **fields}).encode("ascii")
+def document(**fields: object) -> Json:
+    """Return a document with these fields and the version of the documents."""
+    return {"version": VERSION, **fields}
 
 
 def read_time(text: str | None) -> datetime | None:

@@ -14,9 +14,10 @@ import webob
 from placement.engine.engine import View
 from placement.http.request import Request
 from placement.http.response import json_response, no_content
+from placement.insight.documents import Json
 
 
-def from_snapshot(request: Request, write: Callable[[View], bytes]) -> webob.Response:
+def from_snapshot(request: Request, write: Callable[[View], Json]) -> webob.Response:
     """Return the document that ``write`` returns for the current snapshot, or 304.
 
     Cost of 304: reading the clocks. ``write`` is not called.

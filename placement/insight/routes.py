@@ -30,7 +30,7 @@ from placement.insight import http, queries
 from placement.insight.audit.http import list_findings
 from placement.insight.capacity.http import show_capacity
 from placement.insight.consumers.http import list_consumers
-from placement.insight.documents import document
+from placement.insight.documents import Json, document
 from placement.insight.explanation.http import explain_candidates
 from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
@@ -78,7 +78,7 @@ def show_insight(request: Request) -> webob.Response:
     queries.nothing(request)
     enabled = {"record": request.services.reports.is_recording}
 
-    def write(view: View) -> bytes:
+    def write(view: View) -> Json:
         snapshot = view.snapshot
         return document(
             release=metadata.version("openplacement"),

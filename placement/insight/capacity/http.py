@@ -71,7 +71,7 @@ def show_capacity(request: Request) -> webob.Response:
     by, _, prefix = own.get("by", ["none"])[-1].partition(":")
     shapes = _shapes(request, own)
 
-    def write(view: View) -> bytes:
+    def write(view: View) -> Json:
         snapshot = fleet.applied(view.snapshot)
         deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
         common: Json = {"microversion": str(request.version), "formula": FORMULA}

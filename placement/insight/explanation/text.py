@@ -4,17 +4,15 @@ The texts are written from the document and not from the value, because a client
 document, and recorded explanations are documents. Control characters in names are escaped.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 from urllib.parse import parse_qsl
 
 from placement.core.text import printable
+from placement.insight.documents import Response
 
-Document = Mapping[str, Any]
 
-
-def as_line(document: Document) -> str:
+def as_line(document: Response) -> str:
     """Return why a request has no candidates, in one line that begins with the cause.
 
     The cause is the requirement that removed the last roots.
@@ -38,7 +36,7 @@ def as_line(document: Document) -> str:
     return printable("; ".join(parts))
 
 
-def as_text(document: Document, *, origin: str = "") -> str:
+def as_text(document: Response, *, origin: str = "") -> str:
     """Return an explanation as a table.
 
     The first line has the result. The funnel, the closest roots and the remedies follow; or, if
@@ -56,7 +54,7 @@ def _in_brackets(text: str) -> str:
 # --- the table -----------------------------------------------------------------
 
 
-def _lines(document: Document, origin: str) -> Iterator[str]:
+def _lines(document: Response, origin: str) -> Iterator[str]:
     fits, roots = document["fits"], document["roots"]
     if fits is None:
         headline = "Not determined within the time allowed:"
@@ -73,7 +71,7 @@ def _lines(document: Document, origin: str) -> Iterator[str]:
         yield "Not determined within the time allowed: " + ", ".join(document["undetermined"])
 
 
-def _lines_of_root(document: Document) -> Iterator[str]:
+def _lines_of_root(document: Response) -> Iterator[str]:
     """Yield whether one root fits, and what it lacks."""
     name, query = document["root"]["name"], document["query"]
     if document["root"]["fits"]:
@@ -92,7 +90,7 @@ def _lines_of_root(document: Document) -> Iterator[str]:
         yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
 
 
-def fitting_lines(document: Document) -> Iterator[str]:
+def fitting_lines(document: Response) -> Iterator[str]:
     """Yield how many roots fit, which of them a limited response has, and what Nova decides."""
     fits, roots = document["fits"], document["roots"]
     limit = int(dict(parse_qsl(document["query"])).get("limit", 0))
@@ -115,7 +113,7 @@ def fitting_lines(document: Document) -> Iterator[str]:
     )
 
 
-def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
+def funnel_lines(rows: Sequence[Response]) -> Iterator[str]:
     """Yield the rows of a funnel as lines with aligned columns."""
     if not rows:
         return
@@ -134,34 +132,34 @@ def funnel_lines(rows: Sequence[Document]) -> Iterator[str]:
 # --- the roots and the changes
 
 
-def closest_line(miss: Document) -> str:
+def closest_line(miss: Response) -> str:
     """Return the name of a near miss, and the requirements that it does not meet."""
     return printable(f"{miss['name']} ({_lacks(miss)})")
 
 
-def _lacks(miss: Document) -> str:
+def _lacks(miss: Response) -> str:
     lacks = _distinct_lacks(miss)
     is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss["complete"]
     return ", ".join(lacks) + ("; everything else fits" if is_all else "")
 
 
-def _distinct_lacks(miss: Document) -> list[str]:
+def _distinct_lacks(miss: Response) -> list[str]:
     """Return the unmet requirements of a near miss in words, equal ones once."""
     return list(dict.fromkeys(unmet["text"] for unmet in miss["unmet"]))
 
 
-def unmet_lines(miss: Document) -> str:
+def unmet_lines(miss: Response) -> str:
     """Return the requirements that a root does not meet, one per line."""
     return "\n".join(map(printable, _distinct_lacks(miss)))
 
 
-def _closest(misses: Sequence[Document]) -> Iterator[str]:
+def _closest(misses: Sequence[Response]) -> Iterator[str]:
     """Yield the near misses. Adjacent near misses with the same unmet requirements are joined."""
     for lacking, group in groupby(misses, _lacks):
         yield f"{', '.join(miss['name'] for miss in group)} ({lacking})"
 
 
-def remedy_line(document: Document) -> str:
+def remedy_line(document: Response) -> str:
     """Return a remedy in words."""
     roots = document["roots"]
     return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {document['text']}")

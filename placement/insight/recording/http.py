@@ -11,7 +11,7 @@ from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import queries
-from placement.insight.documents import document
+from placement.insight.documents import Json, document
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.model import (
     CODES,
@@ -66,8 +66,8 @@ def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
 
 def recorded_requests(
     requests: Sequence[RecordedRequest], limit: int | None = None, request_id: str = ""
-) -> bytes:
-    """Return the body of recorded requests.
+) -> Json:
+    """Return the document of recorded requests.
 
     If they are the records of a ``request_id``, their ids and times are those of its requests.
     ``next`` is the marker of the next page. It is None if this page has fewer than ``limit``
@@ -75,14 +75,15 @@ def recorded_requests(
     """
     is_full = limit is not None and len(requests) == limit
     return document(
-        requests=[_recorded(record, request_id) for record in requests],
+        requests=[recorded_request(record, request_id) for record in requests],
         next=str(requests[-1].id) if is_full else None,
     )
 
 
-def _recorded(record: RecordedRequest, request_id: str) -> dict[str, object]:
+def recorded_request(record: RecordedRequest, request_id: str) -> Json:
+    """Return the document of a recorded request."""
     explanation = json.loads(record.explanation)
-    subject: dict[str, object] = {"query": record.query}
+    subject: Json = {"query": record.query}
     if record.kind == REFUSED_CLAIM:
         claim = json.loads(record.claim) if record.claim else None
         subject = {"claim": claim}
@@ -109,7 +110,7 @@ def _recorded(record: RecordedRequest, request_id: str) -> dict[str, object]:
     }
 
 
-def _occurrence(each: Occurrence) -> dict[str, object]:
+def _occurrence(each: Occurrence) -> Json:
     ids = {"request_id": each.request_id, "global_request_id": each.global_request_id}
     return {"at": timestamp(each.at), **ids, "is_superseded": each.superseded}
 

@@ -1,14 +1,13 @@
 """Recorded requests in words, from their documents: the commands have only these."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-Document = Mapping[str, Any]
+from placement.insight.documents import Response
 
 SUPERSEDED: Final = "Superseded: a later request of the same operation found candidates"
 
 
-def equal_requests(recorded: Document) -> str:
+def equal_requests(recorded: Response) -> str:
     """Return how many equal requests a record has, if several.
 
     >>> equal_requests({"count": 200, "first_at": "02:14", "last_at": "02:57"})
@@ -20,7 +19,7 @@ def equal_requests(recorded: Document) -> str:
     return f"; one of {recorded['count']} equal requests {period}"
 
 
-def recorded_line(recorded: Document) -> str:
+def recorded_line(recorded: Response) -> str:
     """Return a record in one line, for the records after the decisive one.
 
     >>> facts = {"at": "02:14", "reason": "no_inventory", "query": "resources=PCPU:1"}

@@ -1,10 +1,11 @@
 """Arguments and texts of ``openstack placement drain`` and ``survive``."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from placement.core.text import nouns, printable
+from placement.insight.documents import Response
 from placement.insight.names import Names
 
 EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
@@ -23,8 +24,6 @@ _NO_ROOM: Final = {
     "nowhere_to_move": "no host: not enough servers of one host fit elsewhere",
     "too_large_for_any_host": "no host: the request does not fit on an empty host either",
 }
-
-Document = Mapping[str, Any]
 
 
 def add_keep(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +51,9 @@ def add_room_arguments(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
 
 
-def room_request(query: str, arguments: argparse.Namespace) -> Mapping[str, Any]:
+def room_request(query: str, arguments: argparse.Namespace) -> dict[str, object]:
     """Return the body of POST /insight/room.  Raises: ValueError with a sentence."""
-    body: dict[str, Any] = {"query": query}
+    body: dict[str, object] = {"query": query}
     if arguments.keep:
         body["keep"] = arguments.keep
     evictable: dict[str, Any] = {}
@@ -72,7 +71,7 @@ def room_request(query: str, arguments: argparse.Namespace) -> Mapping[str, Any]
     return {**body, "by": "evict", "evictable": evictable} if evictable else body
 
 
-def room_lines(document: Document, names: Names) -> Iterator[str]:
+def room_lines(document: Response, names: Names) -> Iterator[str]:
     """Yield a line for each host with room, or why there is none."""
     if document["fits_now"]:
         yield "not needed: it fits now"
@@ -85,7 +84,7 @@ def room_lines(document: Document, names: Names) -> Iterator[str]:
         yield f"not determined for {unknown} more {nouns(unknown, 'host')}"
 
 
-def _leaving(room: Document, names: Names) -> str:
+def _leaving(room: Response, names: Names) -> str:
     moves = [
         f"{names.get(each['uuid'], each['uuid'])}"
         + (f" to {each['to']['name']}" if each["to"] else "")
@@ -124,13 +123,13 @@ def add_drain_arguments(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
 
 
-def drain_lines(document: Document, names: Names) -> Iterator[str]:
+def drain_lines(document: Response, names: Names) -> Iterator[str]:
     """Yield the result, the consumers that fit nowhere, and what is assumed.
 
     ``names`` are names of servers by UUID.
     """
     yield printable(_headline(document, names))
-    stuck: Sequence[Document] = document["stuck"]
+    stuck: Sequence[Response] = document["stuck"]
     for each in stuck[1:_MOST_STUCK]:
         yield printable(f"  {_named(each, names)}: {each['text']}")
     if len(stuck) > _MOST_STUCK:
@@ -163,7 +162,7 @@ def add_survival_arguments(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
 
 
-def survival_lines(document: Document) -> Iterator[str]:
+def survival_lines(document: Response) -> Iterator[str]:
     """Yield the result, and what it relies on."""
     domains, unknown = document["domains"], document["undetermined"]
     yield f"{document['survive']} of {domains} {nouns(domains, 'domain')} survive" + (
@@ -174,7 +173,7 @@ def survival_lines(document: Document) -> Iterator[str]:
     yield f"  {document['assumes'][0]}"
 
 
-def _headline(document: Document, names: Names) -> str:
+def _headline(document: Response, names: Names) -> str:
     providers = [provider["name"] for provider in document["providers"]]
     what = ", ".join(providers) if len(providers) < 4 else f"{len(providers)} hosts"
     consumers, placed, hosts = (document[name] for name in ("consumers", "placed", "hosts_used"))
@@ -195,10 +194,10 @@ def _headline(document: Document, names: Names) -> str:
     return f"{text}; {len(stuck)} {verb} not: {_first(stuck, names)}"
 
 
-def _first(stuck: Sequence[Document], names: Names) -> str:
+def _first(stuck: Sequence[Response], names: Names) -> str:
     return f"{_named(stuck[0], names)} ({stuck[0]['text']})"
 
 
-def _named(consumer: Document, names: Names) -> str:
+def _named(consumer: Response, names: Names) -> str:
     uuid: str = consumer["consumer"]
     return names.get(uuid, uuid)

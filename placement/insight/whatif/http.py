@@ -15,7 +15,7 @@ from placement.engine.engine import View
 from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json
 from placement.insight import http, queries
-from placement.insight.documents import document
+from placement.insight.documents import Json, document
 from placement.insight.whatif import sql
 from placement.insight.whatif.document import drain_fields, survival_fields
 from placement.insight.whatif.drain import drain
@@ -66,7 +66,7 @@ def plan_drain(request: Request) -> webob.Response:
     limit = values.get("limit_moves")
     services = request.services
 
-    def write(view: View) -> bytes:
+    def write(view: View) -> Json:
         snapshot = view.snapshot
         tops = selected(snapshot, values)
         drained = _mask(snapshot, tops)
@@ -97,7 +97,7 @@ def show_survival(request: Request) -> webob.Response:
             "for by=root only."
         )
 
-    def write(view: View) -> bytes:
+    def write(view: View) -> Json:
         groups = list(sql.groups(request.services.store, view))
         survival = Survival(view.snapshot, groups, keep_of(values), deadline(request))
         domains = list(survival.domains(by, prefix))
@@ -115,19 +115,19 @@ def show_survival(request: Request) -> webob.Response:
     return _of_snapshot(request, write)
 
 
-def _of_snapshot(request: Request, write: Callable[[View], bytes]) -> webob.Response:
+def _of_snapshot(request: Request, write: Callable[[View], Json]) -> webob.Response:
     """Return a plan for the current snapshot, or 304."""
 
-    def shared(view: View) -> bytes:
+    def shared(view: View) -> Json:
         key = (request.path, request.query_string, http.etag(view.clocks))
         return one_at_a_time(request, key, lambda: write(view))
 
     return http.from_snapshot(request, shared)
 
 
-def one_at_a_time(request: Request, key: Hashable, write: Callable[[], bytes]) -> bytes:
+def one_at_a_time(request: Request, key: Hashable, write: Callable[[], Json]) -> Json:
     """Return a plan. A process computes one at a time; equal keys share it."""
-    body: bytes = request.services.shared.result(key, write)
+    body: Json = request.services.shared.result(key, write)
     return body
 
 

@@ -14,7 +14,7 @@ from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json, requires_json
 from placement.http.response import json_response
 from placement.insight import http, queries
-from placement.insight.documents import document
+from placement.insight.documents import Json, document
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import question
 from placement.insight.whatif import sql
@@ -75,7 +75,7 @@ def make_room(request: Request) -> webob.Response:
     evictable = _evictable(body["evictable"]) if "evictable" in body else None
     view = request.services.engine.view()
 
-    def write(view: View) -> bytes:
+    def write(view: View) -> Json:
         snapshot = view.snapshot
         explain.check_known(snapshot, asked.request)
         task = Task(

@@ -13,9 +13,9 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.insight.whatif.model import Holder, Keep
 from placement.insight.whatif.room import Rooms, Task, rooms
+from placement.tests.property.rooms import BruteRoom, RoomCase, random_room_case
 from placement.tests.support.drains import claim_in_order
 from placement.tests.support.provider_tables import snapshot_of_states
-from placement.tests.support.rooms import BruteRoom, RoomCase, random_room_case
 
 WORLDS = int(os.environ.get("DRAIN_WORLDS", "80"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))

@@ -10,8 +10,8 @@ import pytest
 
 from bench import worlds
 from bench.world_loader import load
+from placement.tests.functional.dashboard.service import ARGUMENTS, CHROMIUM, Service
 from placement.tests.support import clouds
-from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
 

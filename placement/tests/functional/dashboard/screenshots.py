@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
+from placement.tests.functional.dashboard.service import ARGUMENTS, CHROMIUM, Service
 from placement.tests.support import clouds
-from placement.tests.support.dashboard_service import ARGUMENTS, CHROMIUM, Service
 from placement.tests.support.worlds import provider_uuid
 
 GPUS = "resources=VCPU:8,MEMORY_MB:16384&resources1=CUSTOM_GPU:4&required1=CUSTOM_NVIDIA_A100"

@@ -14,7 +14,7 @@ from placement.tests.functional.dashboard.conftest import (
     claim,
     expect,
 )
-from placement.tests.support.dashboard_service import Service
+from placement.tests.functional.dashboard.service import Service
 from placement.tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]

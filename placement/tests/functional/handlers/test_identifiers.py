@@ -1,5 +1,6 @@
 """UUIDs and names identify one thing, however they are written: on each database."""
 
+import socket
 import threading
 import uuid
 
@@ -13,7 +14,6 @@ from placement.engine.engine import Engine
 from placement.objects import allocation, provider
 from placement.tests.support.factories import claim, new_provider
 from placement.tests.support.processes import LATEST, WSGI_FILE, start_uwsgi
-from placement.tests.support.raw import send
 from placement.tests.support.sql import execute, scalar
 
 CONSUMER = "cccccccc-0000-4000-8000-00000000000a"
@@ -161,6 +161,9 @@ def test_request_line_without_protocol_is_400_through_uwsgi(deployment, line):
         file.write(f"[metrics]\nenabled = true\nfolder = {deployment.folder}/metrics\n")
     start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
     deployment.wait()
-    response = send(deployment.port, line)
+    address = ("127.0.0.1", deployment.port)
+    with socket.create_connection(address, timeout=60) as connection:
+        connection.sendall(line)
+        response = b"".join(iter(lambda: connection.recv(2**16), b""))
     assert b" 400 " in response.partition(b"\r\n")[0], response
     assert b"Malformed request line" in response
