@@ -7,7 +7,9 @@ import pytest
 
 from placement.core import requirement as core
 from placement.core.requirement import GROUP_ORDER, ProviderRequirement
+from placement.insight.audit.kinds import KINDS
 from placement.insight.explanation.model import CODES, REQUIREMENTS
+from placement.insight.recording import refusals
 from placement.tests.unit.test_architecture import MODULES, name_of, tree_of
 
 # A module that names a class of requirements, and why a loop does not do: one class more has to be
@@ -119,6 +121,18 @@ def test_no_code_is_compared_as_a_string():
         ("parse.candidates", "isolate"),
         ("parse.resource_provider", "in_tree"),
     }
+
+
+def test_no_code_of_a_finding_or_a_refusal_is_compared_as_a_string():
+    """Their classes have the codes, and whoever decides on one names the class."""
+    codes = {*KINDS, *refusals.CODES}
+    assert not [
+        (name_of(path), text)
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        for text in texts(node)
+        if text in codes
+    ]
 
 
 def test_no_spelled_requirement_is_read_again():
