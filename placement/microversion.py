@@ -82,6 +82,18 @@ def negotiate(header: str | None, default: Version = MIN_VERSION) -> Version:
     return version
 
 
+def exists_from(first: tuple[int, int], version: tuple[int, int]) -> str:
+    """Return the end of a sentence about a request that an older version does not know.
+
+    >>> print("required", exists_from((1, 18), (1, 14)))
+    required exists from 1.18; this request was handled at 1.14.
+    """
+    header = f"without the header OpenStack-API-Version: {SERVICE_TYPE} 1.N"
+    reason = "" if version > MIN_VERSION else f", which applies {header}"
+    handled = f"this request was handled at {Version(*version)}"
+    return f"exists from {Version(*first)}; {handled}{reason}."
+
+
 def _requested_version(header: str) -> str | None:
     """Return the version in the last element for this service type, None without one."""
     for element in reversed(header.split(",")):
@@ -111,14 +123,18 @@ class Versioned:
     """
 
     windows: tuple[Window, ...]
-    error: type[exception.PlacementException] = exception.RouteNotFound
+    error: Callable[[str], exception.PlacementException] = exception.RouteNotFound
 
     def __call__(self, request: Any) -> Any:
         """Return the response of the handler for the version of the request."""
         for window in self.windows:
             if window.first <= request.version <= window.last:
                 return window.handler(request)
-        raise self.error
+        first = next((each.first for each in self.windows if each.first > request.version), None)
+        known = (
+            first and f"{request.method} of this resource {exists_from(first, request.version)}"
+        )
+        raise self.error(known or "")
 
 
 def version_handler(first: str, *, status: int = 404) -> Callable[[Handler], Versioned]:
@@ -126,10 +142,13 @@ def version_handler(first: str, *, status: int = 404) -> Callable[[Handler], Ver
 
     Older versions get ``status``: 404, or 405 without an ``allow`` header.
     """
-    error = exception.MethodNotAllowed if status == 405 else exception.RouteNotFound
 
     def decorate(handler: Handler) -> Versioned:
-        return Versioned((_window((first, None), handler),), error)
+        window = _window((first, None), handler)
+        return Versioned((window,), not_allowed if status == 405 else exception.RouteNotFound)
+
+    def not_allowed(reason: str) -> exception.MethodNotAllowed:
+        return exception.MethodNotAllowed(reason=f" {reason}")
 
     return decorate
 

@@ -82,7 +82,8 @@ def _unavailable(error: DatabaseUnavailable) -> str:
     if errors.is_access_denied(error):
         return (
             f"The database refuses the login: {reason}. Check user and password in "
-            "[placement_database]connection."
+            "[placement_database]connection. If the account requires a client certificate, add "
+            "its files: ssl_cert and ssl_key (PostgreSQL: sslcert and sslkey)."
         )
     return (
         f"The database is not available: {reason}. Check that it runs, and "

@@ -267,6 +267,7 @@ _ACCESS_DENIED_TEXTS = (
     "authentication failed",
     "no pg_hba.conf entry",
     "no password supplied",
+    "requires a valid client certificate",
 )
 
 

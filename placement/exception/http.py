@@ -4,14 +4,18 @@ from placement.exception.base import PlacementException, listed
 
 
 class RouteNotFound(PlacementException):
-    """The path does not exist at the requested version; the response has no message."""
+    """The path does not exist, or not at the requested version: ``reason`` says since when."""
+
+    reason: str = ""
+    template = "{reason}"
 
 
 class MethodNotAllowed(PlacementException):
     """The path does not support the method; ``allowed`` has the supported methods."""
 
     allowed: tuple[str, ...] = ()
-    template = "The method specified is not allowed for this resource."
+    reason: str = ""
+    template = "The method specified is not allowed for this resource.{reason}"
 
 
 class RequestBodyTooLarge(PlacementException):

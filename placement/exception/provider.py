@@ -135,6 +135,7 @@ class NegativeCapacity(PlacementException):
             f"Invalid inventory for '{self.resource_class}' on resource provider '{self.uuid}'. "
             f"The reserved value is greater than "
             f"{'or equal to ' if self.equal_refused else ''}total."
+            f"{' A reserved value equal to total exists from 1.26.' if self.equal_refused else ''}"
         )
 
 

@@ -183,18 +183,21 @@ def _rename_and_move(tx: Transaction, command: UpdateProvider) -> Provider:
     return updated
 
 
+_NOT_ALLOWED = "is not currently allowed. It is allowed from microversion 1.37."
+
+
 def _reason_against_move(
     provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Node], *, may_move: bool
 ) -> str | None:
     is_fixed = provider.parent_uuid is not None and not may_move
     if parent_uuid is None:
-        return "un-parenting a provider is not currently allowed." if is_fixed else None
+        return f"un-parenting a provider {_NOT_ALLOWED}" if is_fixed else None
     if parent_uuid not in nodes:
         return "parent provider UUID does not exist."
     if parent_uuid == provider.parent_uuid:
         return None
     if is_fixed:
-        return "re-parenting a provider is not currently allowed."
+        return f"re-parenting a provider {_NOT_ALLOWED}"
     if nodes[parent_uuid].id in subtree(nodes, provider.id):
         return "creating loop in the provider tree is not allowed."
     return None

@@ -12,13 +12,14 @@ from placement.core.requirement import (
     RequiredTrait,
 )
 from placement.core.text import canonical_uuid
-from placement.microversion import Version
+from placement.microversion import MAX_VERSION, Version, exists_from
 from placement.parse.validation import PREFIX
 
 _RESOURCES_FORM = (
     "Badly formed resources parameter. Expected resources query string parameter in form: "
     "?resources=VCPU:2,MEMORY_MB:1024. Got: "
 )
+_FORBIDDING = (1, 22)
 _ANY_OF_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 Requirements = list[ProviderRequirement]
@@ -73,7 +74,7 @@ def traits(values: Sequence[str], version: Version) -> Requirements:
         if value.startswith("in:"):
             required[_any_of_traits(value, supported=any_of)] = None
         else:
-            names, forbidden_names = plain_traits(value, forbidding=version >= (1, 22))
+            names, forbidden_names = plain_traits(value, version)
             required |= dict.fromkeys(frozenset({name}) for name in names)
             forbidden |= forbidden_names
     return [*map(RequiredTrait, required), *map(ForbiddenTrait.one, sorted(forbidden))]
@@ -95,18 +96,20 @@ def _any_of_traits(value: str, *, supported: bool) -> frozenset[str]:
     return frozenset(names)
 
 
-def plain_traits(value: str, *, forbidding: bool) -> tuple[Sequence[str], frozenset[str]]:
+def plain_traits(value: str, version: Version) -> tuple[Sequence[str], frozenset[str]]:
     """Return the required traits, in order, and the forbidden traits of a list without ``in:``.
 
     Raises: BadRequest.
     """
+    forbidding = version >= _FORBIDDING
     form = f"HW_CPU_X86_VMX,{'!' if forbidding else ''}CUSTOM_MAGIC"
     names = _names(value)
     if not all(name.lstrip("!") for name in names):
         raise _malformed_traits(form, f"Got an empty trait in: {value}")
     forbidden = frozenset(name.lstrip("!") for name in names if name.startswith("!"))
     if forbidden and not forbidding:
-        raise _malformed_traits(form, f"Got: {value}")
+        since = exists_from(_FORBIDDING, version)
+        raise _malformed_traits(form, f"Got: {value}. A forbidden trait {since}")
     return [name for name in names if not name.startswith("!")], forbidden
 
 
@@ -117,7 +120,7 @@ def root_traits(value: str) -> tuple[frozenset[str], frozenset[str]]:
     """
     if value.startswith("in:"):
         _any_of_traits(value, supported=False)
-    required, forbidden = plain_traits(value, forbidding=True)
+    required, forbidden = plain_traits(value, MAX_VERSION)
     return frozenset(required), forbidden
 
 
@@ -137,7 +140,8 @@ def aggregates(key: str, values: Sequence[str], version: Version) -> Requirement
     Raises: BadRequest.
     """
     if len(values) > 1 and version < (1, 24):
-        raise exception.BadRequest(f"Multiple {key} parameters are not supported")
+        since = f"A repeated {key} {exists_from((1, 24), version)}"
+        raise exception.BadRequest(f"Multiple {key} parameters are not supported. {since}")
     required: dict[frozenset[str], None] = {}
     forbidden: frozenset[str] = frozenset()
     for value in values:
@@ -151,7 +155,8 @@ def aggregates(key: str, values: Sequence[str], version: Version) -> Requirement
 def _forbidden_aggregates(key: str, value: str, version: Version) -> frozenset[str]:
     if version < (1, 32):
         raise exception.BadRequest(
-            f"Forbidden {key} parameters are not supported in the specified microversion"
+            f"Forbidden {key} parameters are not supported in the specified microversion. "
+            f"A forbidden {key} {exists_from((1, 32), version)}"
         )
     return _listed_aggregates(key, value.removeprefix("!"), value)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from placement import exception
 from placement.core.text import canonical_uuid
-from placement.microversion import Version
+from placement.microversion import Version, exists_from
 from placement.parse.acceptance import IsUuid, acceptance
 from placement.schemas.base import Schema, Windows
 
@@ -38,6 +38,10 @@ class SchemaValidator:
     @cached_property
     def _is_valid(self) -> Callable[[Any], bool]:
         return acceptance(self.schema, self.is_uuid)
+
+    def accepts(self, instance: Any) -> bool:
+        """Return whether the instance is valid."""
+        return self._is_valid(instance)
 
     def error(self, instance: Any, *, in_words: bool = False) -> str | None:
         """Return the most relevant error of the instance, None if it is valid.
@@ -63,7 +67,21 @@ def validators(windows: Windows, is_uuid: IsUuid) -> ValidatorWindows:
 
 def error_message(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
     """Return the most relevant error at the microversion, None if the value is valid."""
-    return _validator(windows, version).error(instance)
+    message = _validator(windows, version).error(instance)
+    return message and message + _other_version(windows, instance, version)
+
+
+def _other_version(windows: ValidatorWindows, instance: Any, version: Version) -> str:
+    """Return the next versions at which the instance is valid, as a sentence, if any."""
+    own = _validator(windows, version)
+    valid = [since for since, each in windows if each is not own and each.accepts(instance)]
+    if later := next((since for since in valid if since > version), None):
+        return f"\n\nThis form of the request {exists_from(later, version)}"
+    if not valid:
+        return ""
+    ended = next(since for since, _ in windows if since > valid[-1])
+    last = Version(ended[0], ended[1] - 1)
+    return f"\n\nThis form of the request exists up to {last}; it was handled at {version}."
 
 
 def _validator(windows: ValidatorWindows, version: Version) -> SchemaValidator:
@@ -108,9 +126,11 @@ def check(
     ``limit`` and ``group_policy``, the last of any other. Messages ``in_words`` are for people;
     the messages of the Placement API have the schema, because clients match them.
     """
-    message = _validator(windows, version).error(effective(pairs), in_words=in_words)
+    values = effective(pairs)
+    message = _validator(windows, version).error(values, in_words=in_words)
     if message is not None:
-        raise exception.BadRequest(f"{PREFIX}{message}")
+        other_version = _other_version(windows, values, version)
+        raise exception.BadRequest(f"{PREFIX}{message}{other_version}")
 
 
 def grouped(pairs: QueryPairs) -> Values:

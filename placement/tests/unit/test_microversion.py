@@ -52,7 +52,7 @@ def test_what_is_not_written_as_a_version_is_invalid(version):
 
 
 def at(minor):
-    return SimpleNamespace(version=Version(1, minor))
+    return SimpleNamespace(version=Version(1, minor), method="GET")
 
 
 def test_a_window_serves_both_its_ends():
@@ -69,7 +69,7 @@ def test_outside_its_window_a_handler_is_not_found(minor):
 
 def test_a_method_can_be_not_allowed_below_its_window():
     handler = microversion.version_handler("1.5", status=405)(lambda request: "deleted")
-    with pytest.raises(exception.MethodNotAllowed):
+    with pytest.raises(exception.MethodNotAllowed, match=r"exists from 1.5; .* at 1.4\.$"):
         handler(at(4))
     assert handler(at(39)) == "deleted"
 
@@ -79,5 +79,5 @@ def test_handlers_can_take_turns_by_version():
         {("1.2", "1.6"): lambda request: "rename", ("1.7", None): lambda request: "ensure"}
     )
     assert [handler(at(2)), handler(at(6)), handler(at(7))] == ["rename", "rename", "ensure"]
-    with pytest.raises(exception.RouteNotFound):
+    with pytest.raises(exception.RouteNotFound, match=r"GET of this resource exists from 1\.2; "):
         handler(at(1))

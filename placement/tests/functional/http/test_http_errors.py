@@ -1,5 +1,6 @@
 """What every route does before its handler is at work."""
 
+import json
 import re
 
 import pytest
@@ -121,6 +122,54 @@ def test_below_its_window_a_route_is_not_there(http):
             below = {"OpenStack-API-Version": f"placement 1.{first.minor - 1}"}
             status = 405 if route == ("DELETE", "/resource_providers/{uuid}/inventories") else 404
             request(http, route, LATEST | JSON | below, status)
+
+
+UUID = "aaaaaaaa-0000-4000-8000-000000000001"
+MEMBER = f"member_of={UUID}"
+LISTED = {"allocations": [{"resource_provider": {"uuid": UUID}, "resources": {"VCPU": 1}}]}
+BY_PROVIDER = {"allocations": {UUID: {"resources": {"VCPU": 1}}}}
+OWNER = {"project_id": "p", "user_id": "u"}
+
+
+@pytest.mark.parametrize(
+    ("header", "route", "body", "sentence"),
+    [
+        (None, "GET /allocation_candidates?resources=VCPU:1", None, "exists from 1.10;"),
+        ("compute 2.1", "GET /traits", None, "exists from 1.6;"),
+        ("1.39", "GET /resource_classes", None, "exists from 1.2;"),
+        ("placement 1.8", "GET /usages?project_id=x", None, "exists from 1.9;"),
+        ("placement 1.29", "POST /reshaper", {}, "exists from 1.30;"),
+        ("placement 1.4", f"DELETE /resource_providers/{UUID}/inventories", None, "from 1.5;"),
+        ("placement 1.14", "GET /resource_providers?required=HW_CPU_X86_VMX", None, "1.18;"),
+        ("placement 1.17", "GET /resource_providers?in_tree=X&required=A", None, ""),
+        ("placement 1.13", f"GET /resource_providers?in_tree={UUID}", None, "from 1.14;"),
+        ("placement 1.18", "GET /resource_providers?required=!A", None, "from 1.22;"),
+        ("placement 1.3", "GET /resource_providers?resources=VCPU:1", None, "from 1.4;"),
+        ("placement 1.16", "GET /allocation_candidates?resources=A:1&required=B", None, "1.17;"),
+        ("placement 1.24", "GET /allocation_candidates?resources1=A:1", None, "from 1.25;"),
+        ("placement 1.32", "GET /allocation_candidates?resources_X=A:1", None, "from 1.33;"),
+        ("placement 1.23", f"GET /resource_providers?{MEMBER}&{MEMBER}", None, "from 1.24;"),
+        ("placement 1.31", f"GET /resource_providers?{MEMBER[:10]}!{UUID}", None, "1.32;"),
+        ("placement 1.38", "GET /resource_providers?required=in:A,B", None, "since microver"),
+        ("placement 1.37", "GET /usages?project_id=x&consumer_type=all", None, "from 1.38;"),
+        ("placement 1.38", f"PUT /allocations/{UUID}", BY_PROVIDER, ""),
+        ("placement 1.11", f"PUT /allocations/{UUID}", BY_PROVIDER | OWNER, "from 1.12;"),
+        ("placement 1.39", f"PUT /allocations/{UUID}", LISTED | OWNER, "exists up to 1.11;"),
+        ("placement 1.7", f"PUT /allocations/{UUID}", LISTED | OWNER, "exists from 1.8;"),
+        ("placement 1.39", "POST /resource_classes", {"name": "x"}, ""),
+    ],
+)
+def test_an_error_of_the_microversion_alone_says_which_one(http, header, route, body, sentence):
+    headers = {"X-Auth-Token": "admin"} | ({"OpenStack-API-Version": header} if header else {})
+    method, path = route.split()
+    content = (
+        {} if body is None else {"body": json.dumps(body).encode(), "headers": headers | JSON}
+    )
+    arguments = {"headers": headers, "method": method, "status": "4*", **content}
+    detail = http.request(path, **arguments).json["errors"][0]["detail"]
+    assert sentence in detail
+    assert ("handled at" in detail) is bool(sentence and "microver" not in sentence), detail
+    assert ("without the header" in detail) is (header is None or "placement" not in header)
 
 
 @pytest.mark.parametrize("version", ["1.0", "latest"])

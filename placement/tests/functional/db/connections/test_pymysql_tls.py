@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from placement import exception
+from placement.cmd import errors
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.support import servers
@@ -35,7 +36,7 @@ def server(folder):
         pytest.skip(f"NOT TESTED: {missing}")
     own, key = certificate(folder, "own")
     certificate(folder, "other")
-    database = servers.MariaDb(folder, settings=[f"--ssl-cert={own}", f"--ssl-key={key}"])
+    database = servers.MariaDb(folder, settings=[f"--ssl-cert={own}", f"--ssl-key={key}", f"--ssl-ca={own}"])
     database.start()
     database.create("placement")
     yield database
@@ -46,8 +47,8 @@ def server(folder):
 def cipher(server):
     """A function that returns the cipher of a new connection, empty if it is not encrypted."""
 
-    def read(parameters=""):
-        url = f"{server.tcp_url('placement', 'pymysql')}{parameters}"
+    def read(parameters="", user="root"):
+        url = server.tcp_url("placement", "pymysql").replace("root@", f"{user}@") + parameters
         store = Store(DatabaseSettings(connection=url, max_retries=0))
         try:
             with store.read() as tx:
@@ -71,3 +72,14 @@ def test_certificates_are_verified_if_options_say_so(cipher, folder):
 
 def test_tls_may_be_disabled(cipher):
     assert not cipher("?ssl_disabled=true")
+
+
+def test_an_account_that_needs_a_client_certificate(server, cipher, folder):
+    server.execute("CREATE USER careful@'127.0.0.1' REQUIRE X509")
+    server.execute("GRANT ALL ON placement.* TO careful@'127.0.0.1'")
+    with pytest.raises(exception.DatabaseUnavailable) as raised:
+        cipher(user="careful")
+    assert "The database refuses the login" in errors.message(raised.value)
+    assert "client certificate, add its files: ssl_cert and" in errors.message(raised.value)
+    files = f"ssl_cert={folder}/own.crt&ssl_key={folder}/own.key"
+    assert cipher(f"?ssl_ca={folder}/own.crt&{files}", user="careful")
