@@ -130,9 +130,11 @@ class InventoryCollector:
 
     def _families(self) -> Iterator[Any]:
         """Yield the families of single providers, if there are few, and the families of sums."""
-        hosts = int(self.snapshot.forest.is_root.sum())
+        hosts = int(self.snapshot.hosts.sum())
         limit = self.settings.max_hosts
-        yield self.gauge("placement_hosts", "Number of root providers.", hosts)
+        yield self.gauge(
+            "placement_hosts", "Number of roots that are not sharing providers.", hosts
+        )
         yield self.gauge(
             "placement_metrics_by_host",
             "Whether there are metrics of single providers: 0 above [metrics]inventory_max_hosts.",

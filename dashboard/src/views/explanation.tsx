@@ -12,7 +12,7 @@ export function ExplanationPanel({ explanation }: { explanation: Partial<Explana
   return (
     <div class="explanation">
       <p class="verdict">
-        {fits ? decimal(fits) : "None"} of {plural(roots, "root")} can serve the request.
+        {fits ? decimal(fits) : "None"} of {plural(roots, "host")} can serve the request.
       </p>
       {funnel.length > 0 && <Funnel rows={funnel} roots={roots} />}
       {near_misses.length > 0 && <NearMisses misses={near_misses} />}

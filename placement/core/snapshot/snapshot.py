@@ -41,7 +41,7 @@ from placement.core.snapshot.provider_table import (
     ProviderTable,
     Shared,
 )
-from placement.core.snapshot.rows import NO_ROW, NO_ROWS, Numbers, Rows, numbers
+from placement.core.snapshot.rows import NO_ROW, NO_ROWS, Mask, Numbers, Rows, numbers
 
 P = TypeVar("P", Column, Rows)
 
@@ -173,6 +173,11 @@ class Snapshot:
     def sharing(self) -> Rows:
         """The sharing providers."""
         return self.traits.get(SHARING_TRAIT, NO_ROWS)
+
+    @property
+    def hosts(self) -> Mask:
+        """The roots, without sharing providers that have no children: what operators count."""
+        return self.forest.is_root & ~(self.forest.is_single & self.sharing.mask(self.size))
 
 
 def _columns(amounts: Shared[InventoriesAndUsed]) -> Mapping[str, Column]:

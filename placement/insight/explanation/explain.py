@@ -90,7 +90,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
             possible_remedies.run(fits or 0)
     return Explanation(
         query=question.query,
-        roots=int(np.count_nonzero(snapshot.forest.is_root)),
+        roots=int(np.count_nonzero(funnel.roots)),
         fits=fits,
         funnel=tuple(funnel.rows),
         near_misses=best,

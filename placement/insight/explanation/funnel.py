@@ -56,6 +56,7 @@ from placement.insight.explanation.model import (
 class Funnel:
     """The remaining roots while the requirements are applied, and the rows so far.
 
+    ``roots`` has the hosts, and each sharing provider that the request fits on or names.
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
     ``named`` is the root of the tree that the unsuffixed group names, or all roots.
     ``lost_together`` has the roots that conditions between groups removed, each with the sum of
@@ -65,8 +66,8 @@ class Funnel:
     def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
         self._deadline = deadline
-        self.left: Mask = snapshot.forest.is_root
-        self.named = self.left
+        self.roots: Mask = snapshot.hosts
+        self.left = self.named = self.roots
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
         self.lost_together: list[tuple[Mask, Mapping[str, int]]] = []
@@ -78,11 +79,18 @@ class Funnel:
         Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
         """
         self._deadline.check()
-        for group in groups:
-            for condition in group.conditions if not group.suffix else ():
-                if condition.requirement.named_provider is not None:
-                    met = reached_roots(self._snapshot, meeting(condition))
-                    self._charge_condition(group, condition, met)
+        named = [
+            (group, condition, reached_roots(self._snapshot, meeting(condition)))
+            for group in groups
+            for condition in (group.conditions if not group.suffix else ())
+            if condition.requirement.named_provider is not None
+        ]
+        sharing = self._snapshot.forest.is_root & ~self.roots
+        if sharing.any():
+            is_named = reduce(np.logical_or, (met for *_, met in named), fitting_roots.of(plan))
+            self.left = self.roots = self.roots | (sharing & is_named)
+        for group, condition, met in named:
+            self._charge_condition(group, condition, met)
         self.named = self.left
         for condition in root_conditions(self._snapshot, plan):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)

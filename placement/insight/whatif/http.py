@@ -192,8 +192,7 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
         yield from _some(members[~sharing[members]].tolist(), f"in aggregate {text}")
     for text in values.get("root_trait", ()):
         having = snapshot.traits.get(text, NO_ROWS).numbers
-        roots = having[forest.is_root[having] & ~sharing[having]]
-        yield from _some(roots.tolist(), f"with root trait {text}")
+        yield from _some(having[snapshot.hosts[having]].tolist(), f"with root trait {text}")
 
 
 def _some(rows: Sequence[int], condition: str) -> Sequence[int]:

@@ -78,7 +78,7 @@ class Survival:
     ) -> None:
         self._snapshot = snapshot
         self._deadline = deadline
-        self._is_host = ~snapshot.sharing.mask(snapshot.size)[snapshot.forest.root]
+        self._is_host = snapshot.hosts[snapshot.forest.root]
         self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
         self.skipped = 0
         reader = NeedsReader(snapshot, self._is_host, keep)
@@ -92,8 +92,7 @@ class Survival:
 
     def domains(self, by: str, prefix: str = "") -> Iterator[Domain]:
         """Yield the domains: each host, or the hosts of each aggregate or root trait."""
-        snapshot, forest = self._snapshot, self._snapshot.forest
-        hosts = forest.is_root & self._is_host
+        snapshot, hosts = self._snapshot, self._snapshot.hosts
         if by == "root":
             for row in np.flatnonzero(hosts).tolist():
                 provider = snapshot.entries.state(row).provider

@@ -249,7 +249,7 @@ def is_contradictory(request: CandidateRequest) -> bool:
 
 
 def missing(world: World, request: CandidateRequest) -> set[str]:
-    """The roots that do not fit; if the unsuffixed group names a tree, its root only."""
+    """The hosts that do not fit; if the unsuffixed group names a tree, its root only."""
     oracle = Oracle(world)
     groups = [parts(group) for group in request.groups if not group.suffix]
     named = [group.in_tree for group in groups if group.in_tree]
@@ -257,9 +257,16 @@ def missing(world: World, request: CandidateRequest) -> set[str]:
         root
         for root in oracle.states
         if oracle.root(root) == root
+        and (named or is_host(oracle, root))
         and not oracle.candidates(request, anchors=[root])
         and all(oracle.tree(uuid) == root for uuid in named)
     }
+
+
+def is_host(oracle: Oracle, root: str) -> bool:
+    """Whether the root is no sharing provider, or has children."""
+    is_parent = any(state.provider.parent_uuid == root for state in oracle.states.values())
+    return is_parent or SHARING_TRAIT not in oracle.states[root].traits
 
 
 @pytest.mark.parametrize("make", ["any", "devices"])

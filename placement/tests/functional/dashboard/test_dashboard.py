@@ -196,7 +196,7 @@ def test_a_shape_that_does_not_fit_is_explained(small, open_page):
     page.get_by_label("Class").nth(1).fill("")
     expect(page.get_by_label("Query")).to_have_value("resources=VCPU:999", timeout=60_000)
     page.get_by_role("button", name="Check").click()
-    wait_for_text(page, "None of 2 roots can serve the request")
+    wait_for_text(page, "None of 2 hosts can serve the request")
     assert "resources=VCPU:999" in page.locator(".funnel").inner_text()
 
 
@@ -222,7 +222,7 @@ def test_a_request_id_opens_its_explanation(small_to_change, open_page):
     link.wait_for(timeout=60_000)
     page = open_page(f"{small_to_change.url}{PAGE}{link.get_attribute('href')}")
     wait_for_text(page, "No candidates: unit limits")
-    assert "None of 2 roots can serve the request" in text_of(page)
+    assert "None of 2 hosts can serve the request" in text_of(page)
 
 
 def test_a_request_id_without_record(small, open_page):
@@ -323,6 +323,6 @@ def test_each_view_of_ten_thousand_roots(large, open_page):
     page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:500")
     wait_for_text(page, "more claims on 5,003 hosts")
     page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:4096")
-    wait_for_text(page, "None of 10,000 roots can serve the request")
+    wait_for_text(page, "None of 10,000 hosts can serve the request")
     page = open_page(f"{large.url}{PAGE}#/findings")
     wait_for_text(page, "The audit")

@@ -36,7 +36,8 @@ def server(folder):
         pytest.skip(f"NOT TESTED: {missing}")
     own, key = certificate(folder, "own")
     certificate(folder, "other")
-    database = servers.MariaDb(folder, settings=[f"--ssl-cert={own}", f"--ssl-key={key}", f"--ssl-ca={own}"])
+    settings = [f"--ssl-cert={own}", f"--ssl-key={key}", f"--ssl-ca={own}"]
+    database = servers.MariaDb(folder, settings=settings)
     database.start()
     database.create("placement")
     yield database
