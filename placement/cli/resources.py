@@ -74,6 +74,7 @@ _OPTIONS = {
     "marker": ("--marker", "<marker>", "Begin after this page."),
 }
 
+_DISABLED = "COMPUTE_STATUS_DISABLED"
 _PROVIDER_COLUMNS = ("name", "uuid", "usage")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
 _FILTERS = {
@@ -86,7 +87,8 @@ _FILTERS = {
 class ShowResourceCapacity(WrittenOutput, command.ShowOne):
     """Show how often a request can still be claimed, on how many roots, and what limits it.
 
-    The shape is given by the options of ``allocation candidate list``, or as a query string:
+    The shape is given by the options of ``allocation candidate list``, on hosts that are not
+    disabled; or exactly as a query string:
 
     $ openstack resource capacity show --resource VCPU=4 --resource MEMORY_MB=8192 --by aggregate
 
@@ -129,9 +131,10 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             shape = self._mix(parsed_args)
         else:
             resolve_groups(names, parsed_args)
-            shape = explanation_command.pairs_of(
+            request = explanation_command.pairs_of(
                 parsed_args, "Give --resource, --query, --mix or --flavors."
             )
+            shape = _on_enabled_hosts(request, parsed_args)
         document = get(self.app, "/capacity", [*shape, ("by", parsed_args.by), *fleet])
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
@@ -169,6 +172,17 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         if not capacities:
             raise CommandError("Nova has no flavors.")
         return capacities
+
+
+def _on_enabled_hosts(
+    shape: explanation_command.Pairs, arguments: argparse.Namespace
+) -> explanation_command.Pairs:
+    """Return the shape as nova requests it; ``--query`` is used unchanged."""
+    if arguments.query or any(_DISABLED in value for _, value in shape):
+        return shape
+    of_root = [value for name, value in shape if name == "root_required"]
+    others = [pair for pair in shape if pair[0] != "root_required"]
+    return [*others, ("root_required", ",".join([*of_root, f"!{_DISABLED}"]))]
 
 
 class ListResourceConsumer(WrittenOutput, command.Lister):

@@ -41,7 +41,11 @@ def test_capacity_is_shown_for_a_shape(openstack):
     capacity = openstack("resource capacity show", "--resource=VCPU=3", "--resource=DISK_GB=10")
     assert (capacity["claims"], capacity["exact"], capacity["roots"]) == (3, True, 1)
     assert capacity["limited_by"] == {"VCPU": 1}
+    assert capacity["query"].endswith("&root_required=!COMPUTE_STATUS_DISABLED")
+    disabled = ("--resource=VCPU=3", "--root-required=COMPUTE_STATUS_DISABLED")
+    assert openstack("resource capacity show", *disabled)["claims"] == 0
     grouped = openstack("resource capacity show", "--query=resources=VCPU:3", "--by=aggregate")
+    assert grouped["query"] == "resources=VCPU:3"
     assert [(each["aggregate"], each["claims"]) for each in grouped["by"]] == [(AGGREGATE, 3)]
     shown = openstack.run("resource capacity show", "--resource=VCPU=3", "--by=root")
     assert "host1: 3 on 1 root " in shown.stdout
