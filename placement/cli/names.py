@@ -9,7 +9,7 @@ does not respond within seconds, its names are unknown, and UUIDs are shown with
 import argparse
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
@@ -146,9 +146,13 @@ class CommandNames(CloudNames):
         self._app = app
 
     @cached_property
+    def _all_providers(self) -> Sequence[Mapping[str, str]]:
+        return self._listed({})
+
+    @property
     def providers(self) -> Names:
         """The names of all providers by UUID."""
-        return self._providers({})
+        return {provider["uuid"]: provider["name"] for provider in self._all_providers}
 
     def in_query(self, query: str) -> Names:
         """Return the names of the providers and aggregates in a query for candidates."""
@@ -162,9 +166,10 @@ class CommandNames(CloudNames):
                 names |= self.providers
         return names
 
-    def _providers(self, query: Mapping[str, str]) -> Names:
-        providers = get(self._app, "/providers", {**query, "fields": "uuid,name"})["providers"]
-        return {provider["uuid"]: provider["name"] for provider in providers}
+    def _listed(self, query: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
+        query = {**query, "fields": "uuid,name,root_provider_uuid"}
+        providers: Sequence[Mapping[str, str]] = get(self._app, "/providers", query)["providers"]
+        return providers
 
     # --- options --------------------------------------------------------------------------
 
@@ -172,8 +177,10 @@ class CommandNames(CloudNames):
         """Return the UUID of a provider from its UUID or name.  Raises: UnknownName."""
         if uuid := canonical_uuid(text):
             return uuid
-        equal = self._providers({"name": text})
-        return next(iter(equal)) if equal else uuid_of(text, self.providers, "provider")
+        if equal := self._listed({"name": text}):
+            return equal[0]["uuid"]
+        roots = {provider["root_provider_uuid"] for provider in self._all_providers}
+        return uuid_of(text, self.providers, "provider", roots)
 
     def aggregate(self, text: str) -> str:
         """Return the UUID of an aggregate from its UUID or name.

@@ -87,8 +87,10 @@ def _version(text: str) -> microversion.Version:
 
 def _provider(snapshot: Snapshot, host: str) -> str:
     """Return the UUID of a provider from its UUID or name.  Raises: UnknownName."""
-    names = {state.provider.uuid: state.provider.name for state in snapshot.states()}
-    return host if host in names else uuid_of(host, names, "provider")
+    providers = [state.provider for state in snapshot.states()]
+    names = {provider.uuid: provider.name for provider in providers}
+    roots = {provider.root_uuid for provider in providers}
+    return host if host in names else uuid_of(host, names, "provider", roots)
 
 
 def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:

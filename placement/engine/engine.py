@@ -230,6 +230,14 @@ def _applied(view: View, newer: ProviderChanges) -> View:
 
 
 def load(tx: Transaction) -> View:
+    """Return the view that a process keeps of everything that the transaction sees."""
+    view = loaded(tx)
+    if view.snapshot.size >= FREEZE_PROVIDERS:
+        gc.freeze()
+    return view
+
+
+def loaded(tx: Transaction) -> View:
     """Return the view of everything that the transaction sees.  Cost: eight statements."""
     reader = SnapshotReader(tx.connection)
     now, names = clocks.values(tx.connection), reader.names()
@@ -241,6 +249,4 @@ def load(tx: Transaction) -> View:
     finally:
         if collects:
             gc.enable()
-    if snapshot.size >= FREEZE_PROVIDERS:
-        gc.freeze()
     return View(snapshot, now, names, datetime.now(UTC), tx.lineage)

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from typing import Final
@@ -26,8 +26,8 @@ class UnknownName(BadRequest):
     """No thing has the name, or several have it; the message lists the nearest names."""
 
 
-def uuid_of(name: str, names: Names, kind: str) -> str:
-    """Return the UUID of the only thing with the name.
+def uuid_of(name: str, names: Names, kind: str, roots: Container[str] = ()) -> str:
+    """Return the UUID of the only thing with the name, or of the only root with it.
 
     Without an equal name, letter case and domains are ignored: ``cn1`` means
     ``cn1.example.org`` if no other host is called cn1. ``kind`` is a noun for the message, such as
@@ -42,6 +42,7 @@ def uuid_of(name: str, names: Names, kind: str) -> str:
     equal = [uuid for uuid, known in names.items() if known == name]
     short = short_name(name)
     found = equal or [uuid for uuid, known in names.items() if short_name(known) == short]
+    found = [uuid for uuid in found if uuid in roots] or found
     if len(found) == 1:
         return found[0]
     if found:

@@ -1,6 +1,6 @@
 """Findings about the trees of providers, and about their rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
 from placement.insight.audit.finding import Commands, Named, OfProvider
 from placement.insight.audit.model import AuditedProvider, AuditedState
@@ -113,38 +113,10 @@ def nested_compute_nodes(state: AuditedState) -> Iterator[NestedComputeNode]:
 
 
 class EditedProvider(OfProvider, code="edited_by_sql", command="placement-manage db sync"):
-    """A provider whose row was changed by SQL: the UUIDs in the database and in the snapshot."""
+    """A provider whose rows were changed by SQL: the UUIDs in the database and in the snapshot."""
 
-    cause: str = "the row was changed by SQL: requests by UUID and by name disagree"
     repair: str = "run db sync, so that each process loads the data again"
     provider_id: int
     stored: str | None
     served: str | None
-
-
-def edited_providers(state: AuditedState, served: Mapping[int, str]) -> Iterator[EditedProvider]:
-    """Yield the providers whose ids have other UUIDs in the snapshot at the same clocks.
-
-    ``served`` has the UUIDs in the snapshot by id. Every write of the service advances the clocks,
-    so these rows were changed by SQL. Providers with an inconsistent tree are not in the snapshot,
-    and have another finding.
-    """
-    stored = {
-        id_: provider
-        for id_, provider in state.providers.items()
-        if id_ in served or not _is_inconsistent(provider, state)
-    }
-    for id_ in sorted(stored.keys() | served.keys()):
-        provider, uuid = stored.get(id_), served.get(id_)
-        if provider is None or provider.uuid != uuid:
-            yield EditedProvider(
-                provider=provider.named if provider else Named(uuid, str(uuid)),
-                provider_id=id_,
-                stored=provider and provider.uuid,
-                served=uuid,
-            )
-
-
-def _is_inconsistent(provider: AuditedProvider, state: AuditedState) -> bool:
-    *_, last = _ancestors(provider, state)
-    return provider.root_id != last.id or last.parent_id is not None
+    differences: Sequence[str]

@@ -50,7 +50,7 @@ def test_capacity_is_shown_for_a_shape(openstack):
     shown = openstack.run("resource capacity show", "--resource=VCPU=3", "--by=root")
     assert "host1: 3 on 1 root " in shown.stdout
     refused = openstack.refused("resource capacity show")
-    assert "--resource, --query or --flavors" in refused
+    assert "--resource, --query, --mix or --flavors" in refused
     assert "by is" in openstack.refused("resource capacity show", "--resource=VCPU=3", "--by=x")
 
 

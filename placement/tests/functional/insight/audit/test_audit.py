@@ -14,7 +14,12 @@ from placement.cmd import audit as command
 from placement.cmd import manage
 from placement.core.model import Inventory
 from placement.db.schema import migration
-from placement.db.tables import allocations
+from placement.db.tables import (
+    allocations,
+    inventories,
+    resource_provider_aggregates,
+    resource_provider_traits,
+)
 from placement.insight.audit.kinds import KINDS, Audit
 from placement.insight.audit.live_consumers import Comparison
 from placement.insight.audit.model import AuditedProviders, AuditSettings, LiveConsumers, Skipped
@@ -28,7 +33,7 @@ from placement.tests.conftest import BACKENDS
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
 
-HEADERS = {"X-Auth-Token": "admin"}
+HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 STALE_DAYS = 1000
 TYPES = frozenset({"INSTANCE", "unknown"})
 EVERYTHING = AuditSettings(stale_days=STALE_DAYS)
@@ -213,12 +218,43 @@ def test_a_provider_that_was_changed_by_sql_is_reported_and_logged(http, store, 
         "placement-manage db sync",
     )
     assert (finding["rows"]["stored"], finding["rows"]["served"]) == (new, host.uuid)
+    assert finding["rows"]["differences"] == ["uuid", "root_uuid"]
     assert f"the first: {host.name}. Run: placement-manage db sync" in caplog.text
     migration.sync(store)
     assert http.get("/insight/findings", headers=HEADERS).json["findings"] == []
     (provider,) = http.get(path, headers=HEADERS).json["resource_providers"]
     assert provider["uuid"] == new
     assert removed.uuid != new
+
+
+@pytest.mark.parametrize(
+    ("edit", "differences"),
+    [
+        (lambda host: host.provider(name="x"), ["name"]),
+        (lambda host: host.provider(generation=99), ["generation"]),
+        (lambda host: host.inventory(total=4), ["inventories"]),
+        (lambda host: host.inventory(used=5), ["used"]),
+        (lambda host: host.run(resource_provider_traits.delete()), ["traits"]),
+        (lambda host: host.run(resource_provider_aggregates.delete()), ["aggregates"]),
+        (lambda host: host.run(inventories.delete()), ["inventories", "used"]),
+    ],
+)
+def test_any_part_that_was_changed_by_sql_is_reported(http, store, edit, differences):
+    host = Host(store)
+    path = f"/resource_providers/{host.uuid}"
+    for name, values in (("traits", ["HW_CPU_X86_AVX2"]), ("aggregates", [uuid()])):
+        body = http.get(f"{path}/{name}", headers=HEADERS).json | {name: values}
+        http.put_json(f"{path}/{name}", body, headers=HEADERS)
+    assert edited(http) == []
+    edit(host)
+    assert edited(http) == [differences]
+    migration.sync(store)
+    assert edited(http) == []
+
+
+def edited(http):
+    document = http.get("/insight/findings?code=edited_by_sql", headers=HEADERS).json
+    return [each["rows"]["differences"] for each in document["findings"]]
 
 
 def test_allocations_that_were_deleted_by_sql_are_reported_and_logged(http, store, caplog):
