@@ -38,6 +38,7 @@ _OWN = {
     "shape": TEXT,
     "share": queries.described("a number from 1 to 999999", "^[1-9][0-9]{0,5}$"),
 }
+_HYPOTHETICAL = ("like", "without", "shape")
 CAPACITY_QUERY = queries.also(schemas.CANDIDATES_QUERY, **_OWN)
 _VALIDATORS = validation.query_validators(always(closed(_OWN)))
 
@@ -83,7 +84,15 @@ def show_capacity(request: Request) -> webob.Response:
             query=query, **common, **_of_shape(snapshot, shapes[0], deadline, by, prefix)
         )
 
-    return http.from_snapshot(request, write)
+    def shared(view: View) -> Json:
+        """Return the document; a process computes one hypothetical document at a time."""
+        if own.keys().isdisjoint(_HYPOTHETICAL):
+            return write(view)
+        key = (request.path, request.query_string, http.etag(view.clocks, str(request.version)))
+        body: Json = request.services.shared.result(key, lambda: write(view))
+        return body
+
+    return http.from_snapshot(request, shared)
 
 
 def _own_values(request: Request) -> Mapping[str, Sequence[str]]:

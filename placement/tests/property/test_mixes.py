@@ -10,11 +10,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from placement.core.capacity import integer_capacity
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.insight.capacity.mix import CapacityOfMix, Part
+from placement.tests.property.searches import snapshot_of
+from placement.tests.property.strategies import device_requests, device_worlds, requests, worlds
 from placement.tests.support.drains import AGGREGATES, random_case
 from placement.tests.support.oracle import Oracle
 from placement.tests.support.provider_tables import snapshot_of_states
@@ -150,3 +155,19 @@ def test_the_mixes_fit_and_the_bound_is_never_exceeded():
     assert verdicts["exact"] > WORLDS / 3
     assert verdicts["not the largest"] < WORLDS / 50
     assert verdicts["not decided"] < WORLDS / 5
+
+
+@given(
+    worlds() | device_worlds(), st.lists(requests() | device_requests(), min_size=1, max_size=3)
+)
+def test_mixes_of_any_requests(world, shapes):
+    snapshot = snapshot_of(world)
+    parts = [Part(replace(request, limit=None), 1) for request in shapes]
+    mix = CapacityOfMix(snapshot, parts, Deadline(1, lambda: 0.0))
+    total = mix.total()
+    assert mix.is_finished
+    assert total.claims <= total.at_most <= min(alone.at_most for alone in mix.alone)
+    (alone, *others) = mix.alone
+    if not others:
+        assert total.at_most == alone.at_most
+        assert total.claims >= alone.claims
