@@ -14,7 +14,7 @@ from placement.insight.identity.http import IDENTITY_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY
 from placement.insight.queries import NOTHING_QUERY
 from placement.insight.recording.http import REQUESTS_QUERY, SUMMARY_QUERY
-from placement.insight.whatif.http import DRAIN_QUERY, SURVIVAL_QUERY
+from placement.insight.whatif.http import DRAIN_BODY, DRAIN_QUERY, SURVIVAL_QUERY
 from placement.insight.whatif.room_http import ROOM
 from placement.microversion import UNVERSIONED
 from placement.schemas import allocation, names, queries, resource_provider
@@ -175,6 +175,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=PERMISSIONS_QUERY,
     ),
     ("GET", f"{UNVERSIONED}/drain"): Operation(_from_snapshot(schemas.DRAIN), query=DRAIN_QUERY),
+    ("POST", f"{UNVERSIONED}/drain"): Operation(_ok(schemas.DRAIN), body=DRAIN_BODY),
     ("GET", f"{UNVERSIONED}/survival"): Operation(
         _from_snapshot(schemas.SURVIVAL), query=SURVIVAL_QUERY
     ),

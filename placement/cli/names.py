@@ -32,6 +32,7 @@ _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
 _HEADERS: Final = {"OpenStack-API-Version": f"{_NOVA} 2.41"}  # aggregates have UUIDs since 2.41
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+_STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
 _SECONDS_TO_KEEP: Final = 60.0
 _AGGREGATES = frozenset({"--member-of", "--not-member-of"})
@@ -90,6 +91,35 @@ class CloudNames:
         while page := self._names(_NOVA, f"/servers?{urlencode(query)}", "servers"):
             yield page
             query["marker"] = list(page)[-1]
+
+    def server_groups(self, servers: Collection[str]) -> Sequence[Mapping[str, Any]]:
+        """Return the strict rules of the groups of some servers, as ``POST /insight/drain`` reads.
+
+        There are none if nova does not list server groups to this user.
+        """
+        wanted, groups, offset = set(servers), [], 0
+        with suppress(ClientException, *_MALFORMED):
+            while rows := self._page_of_groups(offset):
+                groups += [row for row in rows if wanted.intersection(row["members"])]
+                offset += len(rows)
+        return [
+            {
+                "policy": row["policy"],
+                "members": row["members"],
+                "max_server_per_host": (row.get("rules") or {}).get("max_server_per_host", 1),
+            }
+            for row in groups
+            if row["policy"] in _STRICT
+        ]
+
+    def _page_of_groups(self, offset: int) -> Sequence[Mapping[str, Any]]:
+        query = urlencode({"all_projects": "1", "limit": _PAGE, "offset": offset})
+        url = f"{self._url(_NOVA)}/os-server-groups?{query}"
+        headers = {"OpenStack-API-Version": f"{_NOVA} 2.64"}
+        rows: Sequence[Mapping[str, Any]] = self._session.get(url, headers=headers).json()[
+            "server_groups"
+        ]
+        return rows
 
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""

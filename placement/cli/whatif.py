@@ -50,9 +50,13 @@ class PlanDrain(WrittenOutput, command.Lister):
             raise CommandError("Name a host, or give --aggregate or --rack.")
         pairs += [("keep", what) for what in parsed_args.keep or ()]
         document = get(self.app, "/drain", pairs)
+        consumers = [each["consumer"] for each in (*document["stuck"], *document["moves"])]
+        if groups := names.server_groups(consumers) if consumers else ():
+            body = {name: [value for key, value in pairs if key == name] for name, _ in pairs}
+            document = post(self.app, "/drain", {**body, "groups": groups})
         self.exit_status = EXIT_STATUS[document["verdict"]]
         moves = document["moves"]
-        servers = names.servers([each["consumer"] for each in (*document["stuck"], *moves)])
+        servers = names.servers(consumers)
         self.note(*drain_lines(document, servers))
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]

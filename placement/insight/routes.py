@@ -36,7 +36,7 @@ from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
 from placement.insight.permissions.http import show_permissions
 from placement.insight.recording.http import list_requests, show_request, summarize_requests
-from placement.insight.whatif.http import plan_drain, show_survival
+from placement.insight.whatif.http import plan_drain, plan_drain_with_groups, show_survival
 from placement.insight.whatif.room_http import make_room
 from placement.microversion import UNVERSIONED, Version
 from placement.policies import rules as policies
@@ -103,7 +103,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{UNVERSIONED}/identity": {"GET": show_identity},
     f"{UNVERSIONED}/clients": {"GET": list_clients},
     f"{UNVERSIONED}/permissions": {"GET": show_permissions},
-    f"{UNVERSIONED}/drain": {"GET": plan_drain},
+    f"{UNVERSIONED}/drain": {"GET": plan_drain, "POST": plan_drain_with_groups},
     f"{UNVERSIONED}/survival": {"GET": show_survival},
     f"{UNVERSIONED}/room": {"POST": make_room},
 }

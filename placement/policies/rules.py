@@ -220,5 +220,6 @@ PLAN = _INSIGHT.rule(
     "Plan where consumers would fit if providers were gone.",
     "GET /drain",
     "GET /survival",
+    "POST /drain",
     "POST /room",
 )

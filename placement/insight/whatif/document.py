@@ -19,6 +19,11 @@ ASSUMES: Final = (
     "Nothing else changes, and the moves are made in this order.",
 )
 
+OF_GROUPS: Final = (
+    "The plan keeps the rules of server groups; only Nova knows images, pinning, ports and host "
+    "states."
+)
+
 
 def drain_fields(
     snapshot: Snapshot, tops: Sequence[int], scene: Scene, result: Drain, limit: int | None
@@ -37,7 +42,7 @@ def drain_fields(
         "skipped": [
             {"consumer": each.holder.uuid, "reason": each.reason} for each in scene.skipped
         ],
-        "assumes": ASSUMES,
+        "assumes": (OF_GROUPS, *ASSUMES[1:]) if scene.groups else ASSUMES,
     }
 
 

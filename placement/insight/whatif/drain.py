@@ -21,6 +21,8 @@ TOO_MANY: Final = (
     "many plans to try all"
 )
 ALL_TRIED: Final = "all plans were tried, and none has a place for each consumer"
+GROUPED: Final = "a plan exists without the server groups; not all plans with them were tried"
+_OF_GROUP: Final = "no host that its server group allows has everything free after the moves"
 DEPENDENT: Final = "a plan exists only if consumers use what others release"
 
 
@@ -88,6 +90,8 @@ def _exhausted(
     else:
         if moves is None:
             verdict, reason = "does_not_fit", ALL_TRIED
+        elif scene.groups:
+            reason = GROUPED
         elif bounds.snapshot is scene.remaining:
             return Drain("fits", moves)
     return Drain(verdict, placement.moves, stuck, (reason,))
@@ -99,12 +103,21 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
     Raises: SearchDeadlineExceeded.
     """
     homeless = {demand.needs for demand in bounds.homeless}
+    grouped = {member for group in scene.groups for member in group.members}
     stuck = []
     for demand in placement.stuck:
         is_proved = demand.needs in homeless
         text = lack(scene, bounds.snapshot if is_proved else placement.after, demand.needs)
         text += "" if is_proved else " after the moves"
-        stuck += [Stuck(holder, demand.needs, is_proved, text) for holder in demand.holders]
+        stuck += [
+            Stuck(
+                holder,
+                demand.needs,
+                is_proved,
+                text if is_proved or holder.uuid not in grouped else _OF_GROUP,
+            )
+            for holder in demand.holders
+        ]
     return stuck
 
 

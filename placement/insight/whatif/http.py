@@ -1,8 +1,10 @@
 """``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
 
+import json
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import webob
@@ -13,17 +15,19 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.exception import BadRequest
-from placement.http.request import Request, accepts_json
+from placement.http.request import Request, accepts_json, requires_json
+from placement.http.response import json_response
 from placement.insight import http, queries
 from placement.insight.documents import Json, document
 from placement.insight.whatif import sql
 from placement.insight.whatif.document import drain_fields, survival_fields
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Keep, Scene
+from placement.insight.whatif.server_groups import ServerGroup
 from placement.insight.whatif.survival import Survival
 from placement.parse import validation
 from placement.policies import rules as policies
-from placement.schemas.base import TEXT, UUID, always, closed
+from placement.schemas.base import TEXT, UUID, Schema, always, closed
 
 MOST_PROVIDERS: Final = 500
 _SELECTORS: Final = ("provider", "in_tree", "member_of", "root_trait")
@@ -54,6 +58,34 @@ SURVIVAL_QUERY = always(
         }
     )
 )
+
+
+def listed(items: Schema, most: int = 1000) -> Schema:
+    """Return the schema of a list that is not empty."""
+    return {"type": "array", "items": items, "minItems": 1, "maxItems": most}
+
+
+_GROUP = closed(
+    {
+        "policy": {"type": "string", "enum": ["affinity", "anti-affinity"]},
+        "members": listed(UUID),
+        "max_server_per_host": {"type": "integer", "minimum": 1},
+    },
+    "policy",
+    "members",
+)
+DRAIN_BODY = always(
+    closed(
+        {
+            **dict.fromkeys(("provider", "in_tree", "member_of"), listed(UUID)),
+            "root_trait": listed(TEXT),
+            "keep": listed(KEEP),
+            "limit_moves": {"type": "integer", "minimum": 0},
+            "groups": listed(_GROUP, 20_000),
+        }
+    )
+)
+_DRAIN_BODY = validation.body_validators(DRAIN_BODY)
 _DRAIN = validation.query_validators(DRAIN_QUERY)
 _SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
 
@@ -64,24 +96,51 @@ def plan_drain(request: Request) -> webob.Response:
     request.can(policies.PLAN)
     values = _checked(request, _DRAIN)
     limit = values.get("limit_moves")
-    services = request.services
+    most = int(limit[-1]) if limit else None
+    return _of_snapshot(request, lambda view: _drained(request, view, values, most))
 
-    def write(view: View) -> Json:
-        snapshot = view.snapshot
-        tops = selected(snapshot, values)
-        drained = _mask(snapshot, tops)
-        holders = sql.holders(services.store, view, drained)
-        if len(holders) > sql.MOST_CONSUMERS:
-            raise BadRequest(
-                f"The {len(tops)} providers have {len(holders)} consumers; a plan has at most "
-                f"{sql.MOST_CONSUMERS}. Name fewer providers."
-            )
-        scene = Scene.of(snapshot, drained, holders, keep_of(values))
-        result = drain(scene, deadline(request))
-        most = int(limit[-1]) if limit else None
-        return document(**drain_fields(snapshot, tops, scene, result, most))
 
-    return _of_snapshot(request, write)
+@accepts_json
+@requires_json
+def plan_drain_with_groups(request: Request) -> webob.Response:
+    """Return a plan that keeps the rules of server groups."""
+    request.can(policies.PLAN)
+    body = checked_body(request, _DRAIN_BODY)
+    groups = [
+        ServerGroup(
+            frozenset(map(canonical, each["members"])),
+            each["policy"] == "affinity",
+            each.get("max_server_per_host", 1),
+        )
+        for each in body.get("groups", ())
+    ]
+    most = body.get("limit_moves")
+    return of_body(request, body, lambda view: _drained(request, view, body, most, groups))
+
+
+def _drained(
+    request: Request,
+    view: View,
+    values: Mapping[str, Any],
+    most: int | None,
+    groups: Sequence[ServerGroup] = (),
+) -> Json:
+    snapshot, store = view.snapshot, request.services.store
+    tops = selected(snapshot, values)
+    drained = _mask(snapshot, tops)
+    holders = sql.holders(store, view, drained)
+    if len(holders) > sql.MOST_CONSUMERS:
+        raise BadRequest(
+            f"The {len(tops)} providers have {len(holders)} consumers; a plan has at most "
+            f"{sql.MOST_CONSUMERS}. Name fewer providers."
+        )
+    scene = Scene.of(snapshot, drained, holders, keep_of(values))
+    if groups:
+        moving = {holder.uuid for demand in scene.demands for holder in demand.holders}
+        staying = {member for group in groups for member in group.members} - moving
+        scene = replace(scene, groups=groups, staying=sql.roots(store, view, staying))
+    result = drain(scene, deadline(request))
+    return document(**drain_fields(snapshot, tops, scene, result, most))
 
 
 @accepts_json
@@ -120,12 +179,30 @@ def _of_snapshot(request: Request, write: Callable[[View], Json]) -> webob.Respo
 
     def shared(view: View) -> Json:
         key = (request.path, request.query_string, http.etag(view.clocks))
-        return one_at_a_time(request, key, lambda: write(view))
+        return _one_at_a_time(request, key, lambda: write(view))
 
     return http.from_snapshot(request, shared)
 
 
-def one_at_a_time(request: Request, key: Hashable, write: Callable[[], Json]) -> Json:
+def checked_body(request: Request, validators: validation.ValidatorWindows) -> Mapping[str, Any]:
+    """Return the body of a request.  Raises: BadRequest."""
+    body: Mapping[str, Any] = request.json_body
+    if message := validation.error_message(validators, body, request.version):
+        raise BadRequest(f"JSON does not validate: {message}")
+    return body
+
+
+def of_body(
+    request: Request, body: Mapping[str, Any], write: Callable[[View], Json]
+) -> webob.Response:
+    """Return a plan for the current snapshot; ``body`` is the body of the request."""
+    view = request.services.engine.view()
+    tag = http.etag(view.clocks, str(request.version))
+    key = (request.path, json.dumps(body, sort_keys=True), tag)
+    return json_response(request, _one_at_a_time(request, key, lambda: write(view)))
+
+
+def _one_at_a_time(request: Request, key: Hashable, write: Callable[[], Json]) -> Json:
     """Return a plan. A process computes one at a time; equal keys share it."""
     body: Json = request.services.shared.result(key, write)
     return body

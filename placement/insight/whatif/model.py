@@ -11,7 +11,7 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property, reduce
 from typing import Final, Literal, Self
@@ -32,6 +32,7 @@ from placement.core.search.anchors import roots_in_aggregates
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import without
+from placement.insight.whatif.server_groups import ServerGroup
 
 ENABLED: Final = ForbiddenRootTrait.one("COMPUTE_STATUS_DISABLED")
 MIGRATION: Final = "MIGRATION"
@@ -155,13 +156,16 @@ class Scene:
     """The drained providers of a snapshot, and what their consumers need.
 
     ``remaining`` is the snapshot without the drained providers, ``demands`` are in the order in
-    which they are placed: the largest share of an average root first.
+    which they are placed: the largest share of an average root first. ``groups`` are the server
+    groups of consumers, and ``staying`` the roots of their members that do not move.
     """
 
     remaining: Snapshot
     drained: Mask
     demands: Sequence[Demand]
     skipped: Sequence[Skipped]
+    groups: Sequence[ServerGroup] = ()
+    staying: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot, drained: Mask, holders: Iterable[Holder], keep: Keep) -> Self:

@@ -9,7 +9,8 @@ A plan never counts on what another consumer releases: its moves are accepted in
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -25,6 +26,7 @@ from placement.core.snapshot.rows import Amounts, Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import Taken, claimed, free_by_row
 from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Needs, Scene
+from placement.insight.whatif.server_groups import GroupPlaces
 
 _BLOCK = 64
 
@@ -59,6 +61,7 @@ class _Placing:
         self._scene = scene
         self._deadline = deadline
         self._scarcest = scarcest_classes(scene)
+        self._groups = GroupPlaces(scene.groups, scene.staying)
         self.snapshot = scene.remaining
         self.moves: list[Move] = []
 
@@ -68,11 +71,37 @@ class _Placing:
         for kept, targets in self._scene.variants(demand.needs):
             plan = SearchPlan.of(demand.needs.request(kept))
             variant = _Variant(demand.needs, kept, targets, plan)
+            grouped = [each for each in left if each.uuid in self._groups]
+            others = [each for each in left if each.uuid not in self._groups]
+            left = [each for each in grouped if self._fill(self._allowed(variant, each), [each])]
             if demand.needs.resident:
-                left = [holder for holder in left if self._fill(variant, [holder])]
+                left += [holder for holder in others if self._fill(variant, [holder])]
             else:
-                left = self._fill(variant, left)
+                left += self._fill(variant, others)
         return left
+
+    def _allowed(self, variant: "_Variant", holder: Holder) -> "_Variant":
+        """Return a variant with the targets that the server groups allow.
+
+        Members of a group with affinity that have no root yet must fit together, as sums.
+        """
+        targets = self._groups.allowed(holder.uuid, variant.targets)
+        together = Counter[str]()
+        for member in self._groups.together(holder.uuid) & self._totals.keys():
+            together.update(self._totals[member])
+        for name, amount in together.items():
+            targets = targets & (free_by_root(self.snapshot, name) >= amount)
+        return replace(variant, targets=targets)
+
+    @cached_property
+    def _totals(self) -> Mapping[str, Counter[str]]:
+        """The needs of the servers in groups."""
+        return {
+            holder.uuid: demand.needs.total
+            for demand in self._scene.demands
+            for holder in demand.holders
+            if holder.uuid in self._groups
+        }
 
     def _fill(self, variant: "_Variant", holders: Sequence[Holder]) -> Sequence[Holder]:
         """Place consumers on the targets of a variant; return the remaining consumers."""
@@ -87,6 +116,7 @@ class _Placing:
                 for holder in remaining[:count]:
                     allocations = with_kept(amounts, variant.needs, variant.kept)
                     self.moves.append(Move(holder, root, allocations))
+                    self._groups.move(holder.uuid, root)
                 for key, amount in amounts.items() if count else ():
                     taken[key] += count * amount
                 remaining = remaining[count:]

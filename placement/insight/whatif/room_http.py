@@ -1,6 +1,5 @@
 """``POST /insight/room``: where a request fits after the fewest consumers left."""
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -12,25 +11,27 @@ from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json, requires_json
-from placement.http.response import json_response
-from placement.insight import http, queries
+from placement.insight import queries
 from placement.insight.documents import Json, document
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import question
 from placement.insight.whatif import sql
 from placement.insight.whatif.document import room_fields
-from placement.insight.whatif.http import KEEP, deadline, keep_of, one_at_a_time
+from placement.insight.whatif.http import (
+    KEEP,
+    checked_body,
+    deadline,
+    keep_of,
+    listed,
+    of_body,
+)
 from placement.insight.whatif.model import Holder
 from placement.insight.whatif.room import Task, rooms
 from placement.parse import validation
 from placement.policies import rules as policies
-from placement.schemas.base import NAME, UUID, Schema, always, closed
+from placement.schemas.base import NAME, UUID, always, closed
 
 _DEFAULT_LIMIT: Final = 5
-
-
-def _list(items: Schema) -> Schema:
-    return {"type": "array", "items": items, "minItems": 1, "maxItems": 1000}
 
 
 ROOM = always(
@@ -41,15 +42,15 @@ ROOM = always(
             "evictable": {
                 **closed(
                     {
-                        "project_ids": _list(NAME),
-                        "types": _list(NAME),
-                        "consumers": _list(UUID),
+                        "project_ids": listed(NAME),
+                        "types": listed(NAME),
+                        "consumers": listed(UUID),
                         "older_than": queries.TIME,
                     }
                 ),
                 "minProperties": 1,
             },
-            "keep": _list(KEEP),
+            "keep": listed(KEEP),
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         "query",
@@ -63,9 +64,7 @@ _VALIDATORS = validation.body_validators(ROOM)
 def make_room(request: Request) -> webob.Response:
     """Return the roots on which the request fits after the fewest consumers left."""
     request.can(policies.PLAN)
-    body: Mapping[str, Any] = request.json_body
-    if message := validation.error_message(_VALIDATORS, body, request.version):
-        raise BadRequest(f"JSON does not validate: {message}")
+    body = checked_body(request, _VALIDATORS)
     if (body.get("by") == "evict") != ("evictable" in body):
         raise BadRequest(
             "Evictable consumers are given exactly if by is evict. Add evictable, with one of "
@@ -73,7 +72,6 @@ def make_room(request: Request) -> webob.Response:
         )
     asked = question(parse_qsl(body["query"], keep_blank_values=True), request.version)
     evictable = _evictable(body["evictable"]) if "evictable" in body else None
-    view = request.services.engine.view()
 
     def write(view: View) -> Json:
         snapshot = view.snapshot
@@ -88,8 +86,7 @@ def make_room(request: Request) -> webob.Response:
         )
         return document(**room_fields(snapshot, rooms(snapshot, task, deadline(request))))
 
-    key = (json.dumps(body, sort_keys=True), str(request.version), http.etag(view.clocks))
-    return json_response(request, one_at_a_time(request, key, lambda: write(view)))
+    return of_body(request, body, write)
 
 
 def _evictable(criteria: Mapping[str, Any]) -> Callable[[Holder], bool]:

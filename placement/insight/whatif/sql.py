@@ -1,12 +1,13 @@
 """The statements that read the consumers of drained providers, or of all."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from placement.core.search.candidate_streams import batches
 from placement.core.snapshot.rows import Mask
 from placement.db.store import Store
 from placement.db.tables import allocations, consumer_types, consumers, projects
@@ -48,6 +49,17 @@ def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
     ]
 
 
+def roots(store: Store, view: View, consumers: Iterable[str]) -> Mapping[str, int]:
+    """Return the root of each of these consumers that has allocations in a tree."""
+    forest, sharing = view.snapshot.forest, view.snapshot.sharing.mask(view.snapshot.size)
+    row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
+    found = store.read_once(_providers, list(consumers))
+    rows = ((uuid, row_of.get(provider)) for uuid, provider in found)
+    return {
+        uuid: forest.root.item(row) for uuid, row in rows if row is not None and not sharing[row]
+    }
+
+
 def groups(store: Store, view: View) -> Iterator[Group]:
     """Yield all consumers with their allocations, equal allocations once; without migrations.
 
@@ -63,6 +75,14 @@ def groups(store: Store, view: View) -> Iterator[Group]:
                 provider, class_id, used = map(int, part.split(":"))
                 allocations.setdefault(row_of[provider], {})[names[class_id]] = used
             yield Group(allocations, count)
+
+
+def _providers(tx: Transaction, uuids: Sequence[str]) -> Sequence[Any]:
+    statement = sa.select(_allocation.consumer_id, _allocation.resource_provider_id)
+    found: list[Any] = []
+    for some in batches(uuids, 1000):
+        found += tx.connection.execute(statement.where(_allocation.consumer_id.in_(some))).all()
+    return found
 
 
 def _groups(tx: Transaction) -> Sequence[Any]:

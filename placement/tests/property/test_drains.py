@@ -7,7 +7,9 @@ import os
 import random
 import time
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from placement.core.model import SHARING_TRAIT
@@ -15,6 +17,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import mask_of
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Holder, Keep, Scene
+from placement.insight.whatif.server_groups import ServerGroup
 from placement.insight.whatif.survival import Group, Survival
 from placement.tests.support.drains import (
     BruteForce,
@@ -112,6 +115,28 @@ def survives(seed: int) -> str:
     if outcome.verdict != "undetermined":
         assert (outcome.verdict == "fits") == force.is_possible()
     return outcome.verdict
+
+
+def test_moves_keep_the_rules_of_server_groups():
+    kept = 0
+    for seed in range(FIRST, FIRST + WORLDS):
+        rng = random.Random(seed)
+        scene, _, _ = planned(random_case(rng))
+        uuids = [each.uuid for demand in scene.demands for each in demand.holders]
+        members = frozenset(each for each in uuids if rng.random() < 0.7)
+        roots = np.flatnonzero(scene.remaining.forest.is_root).tolist()
+        staying = {"other": rng.choice(roots)} if rng.random() < 0.5 else {}
+        group = ServerGroup(members | staying.keys(), rng.random() < 0.5, rng.choice((1, 1, 2)))
+        scene = replace(scene, groups=[group], staying=staying)
+        result = drain(scene, Deadline(20, time.monotonic))
+        moved = [move.root for move in result.moves if move.holder.uuid in members]
+        counts = Counter([*moved, *staying.values()])
+        kept += len(moved)
+        if group.has_affinity:
+            assert len(counts) <= 1, seed
+        else:
+            assert not moved or max(counts[root] for root in moved) <= group.most, seed
+    assert kept > WORLDS / 4
 
 
 def test_survival_is_the_verdict_of_a_drain():

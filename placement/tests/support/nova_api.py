@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from placement.tests.support.nova_documents import flavor, image, server
 
 PAGE = 3
-NAMES = ("/os-aggregates", "/servers", "/v3/projects")
+NAMES = ("/os-aggregates", "/os-server-groups", "/servers", "/v3/projects")
 CONSTANT = {
     "/image/v2/images": {
         "images": [image()],
@@ -33,6 +33,7 @@ class NovaApi:
         self.flavors = [flavor()]
         self.aggregates, self.projects = {}, {}  # names by id
         self.hosts_of_aggregates = {}
+        self.groups = []
         self.current = {}  # servers that have changed since they were listed
         self.failures = {}
         self.refused, self.texts, self.named = {}, {}, []
@@ -97,6 +98,10 @@ class NovaApi:
                 for uuid, name in self.aggregates.items()
             ]
             return 200, {"aggregates": rows}
+        if kind == "os-server-groups":
+            assert version == "2.64"
+            offset = int(query["offset"][0])
+            return 200, {"server_groups": self.groups[offset : offset + PAGE]}
         if kind == "projects":
             rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]
             return 200, {"projects": rows, "links": {"next": None}}

@@ -1,10 +1,14 @@
 """``openstack placement drain``: the answer first, then the moves."""
 
 import json
+import os
+import subprocess
 
 import pytest
 
-from placement.tests.support.openstack_client import Client, add_claim, add_host
+from placement.tests.support.nova_api import nova_api
+from placement.tests.support.nova_documents import server
+from placement.tests.support.openstack_client import OPENSTACK, Client, add_claim, add_host
 from placement.tests.support.processes import ApiProcess
 
 SMALL, LARGE = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(2))
@@ -111,3 +115,48 @@ def test_servers_that_may_be_evicted(openstack):
 def unwrapped(table):
     """Return the text of the cells of the second column."""
     return " ".join(line.split("|")[2].strip() for line in table.splitlines() if "|" in line)
+
+
+def group(policy, *members, **rules):
+    return {"id": "g", "name": "g", "policy": policy, "rules": rules, "members": list(members)}
+
+
+def test_server_groups_of_nova_constrain_the_plan(tmp_path):
+    uuids = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(3)]
+    first, second, other = uuids
+    with (
+        ApiProcess(tmp_path, "--development", "--port", "0") as service,
+        nova_api() as nova,
+    ):
+        service.get()
+        hosts = [
+            add_host(service.url, f"cn{number}", VCPU=vcpu)
+            for number, vcpu in enumerate((16, 8, 4, 6))
+        ]
+        add_claim(service.url, first, {hosts[0]: {"VCPU": 2}})
+        add_claim(service.url, second, {hosts[0]: {"VCPU": 2}})
+        add_claim(service.url, other, {hosts[2]: {"VCPU": 1}})
+        nova.token_id, nova.placement_url = "admin", service.url
+        nova.servers = [server(uuid, name=f"web-{n}") for n, uuid in enumerate(uuids)]
+
+        def plan(*groups):
+            nova.groups = [*[group("soft-affinity", *uuids)] * 3, *groups]  # two pages
+            command = [OPENSTACK, *nova.credentials(), "placement", "drain", "cn0", "-f", "json"]
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("OS_")}
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=120, check=False, env=environment
+            )
+            targets = {each["name"]: each["to"][0]["name"] for each in json.loads(result.stdout)}
+            return targets, result.stderr
+
+        targets, text = plan()
+        assert targets == {"web-0": "cn2", "web-1": "cn3"}
+        assert "Only Nova knows server groups" in text
+        targets, text = plan(group("anti-affinity", *uuids))
+        assert targets == {"web-0": "cn3", "web-1": "cn1"}
+        assert "The plan keeps the rules of server groups" in text
+        pairs = group("anti-affinity", *uuids, max_server_per_host=2)
+        assert plan(pairs)[0] == {"web-0": "cn2", "web-1": "cn3"}
+        assert plan(group("affinity", first, second))[0] == {"web-0": "cn3", "web-1": "cn3"}
+        nova.refused["os-server-groups"] = 403
+        assert plan(group("anti-affinity", *uuids))[0] == {"web-0": "cn2", "web-1": "cn3"}

@@ -72,7 +72,7 @@ def test_all_paths_are_declared_with_their_methods_in_the_order_of_the_allow_hea
         "/insight/identity": "GET",
         "/insight/clients": "GET",
         "/insight/permissions": "GET",
-        "/insight/drain": "GET",
+        "/insight/drain": "GET, POST",
         "/insight/survival": "GET",
         "/insight/room": "POST",
     }

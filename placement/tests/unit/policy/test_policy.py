@@ -65,7 +65,7 @@ AUDITOR = (
 )
 
 
-READING = ["/insight/room"]
+READING = ["/insight/drain", "/insight/room"]
 """Paths of a POST that writes nothing."""
 
 

@@ -167,6 +167,25 @@ def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     assert "have 2 consumers; a plan has at most 1" in refused["errors"][0]["detail"]
 
 
+def test_members_of_server_groups_that_stay_are_read(http, store):
+    source, used, free = (new_provider(store, name, VCPU=8) for name in ("cn1", "cn2", "cn3"))
+    claim(http, {free: {"VCPU": 1}})
+    first, second = (claim(http, {source: {"VCPU": 2}}) for _ in range(2))
+    member = claim(http, {used: {"VCPU": 2}})
+
+    def planned(policy, *members):
+        body = {"provider": [source], "groups": [{"policy": policy, "members": members}]}
+        plan = http.post_json("/insight/drain", body, headers=HEADERS).json
+        return plan, {each["consumer"]: each["to"][0]["name"] for each in plan["moves"]}
+
+    assert planned("anti-affinity", first, member)[1] == {first: "cn3", second: "cn3"}
+    assert planned("affinity", second, member)[1][second] == "cn2"
+    plan, targets = planned("anti-affinity", first, second, member)
+    assert (plan["verdict"], list(targets.values())) == ("undetermined", ["cn3"])
+    (stuck,) = plan["stuck"]
+    assert stuck["text"].startswith("no host that its server group allows")
+
+
 def test_equal_states_give_equal_plans(http, store):
     hosts = [new_provider(store, VCPU=16) for _ in range(4)]
     for number in range(5):
