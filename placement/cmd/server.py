@@ -95,6 +95,7 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._received = b""  # of this request, or of the next one
         self._refusal: Exception | None = None
+        self._is_last = False
         self._stop_seconds = self.deadline = math.inf
         self.stored_bytes = 0
         self.task = self._loop.create_task(self._serve())
@@ -130,8 +131,8 @@ class Connection:
             # Unread data would make the kernel reset the connection: the response is lost.
             self._socket.shutdown(socket.SHUT_WR)
             self._wait(_LINGER_SECONDS, stop_seconds=0)
-            while True:
-                await self._receive()
+            while await self._receive():
+                await asyncio.sleep(0)
 
     async def _handle_request(self) -> bool:
         """Handle a request; return whether the connection can have another one."""
@@ -179,6 +180,7 @@ class Connection:
 
     async def _receive_head(self) -> None:
         """Receive the request line and the headers.  Raises: RequestHeadTooLarge, BadRequest."""
+        self._received = self._received.lstrip(b"\r\n")
         while (end := self._received.find(_END)) < 0 and len(self._received) <= _HEAD_LIMIT_BYTES:
             self._received = (self._received + await self._receive()).lstrip(b"\r\n")
         if not 0 <= end <= _HEAD_LIMIT_BYTES:
@@ -214,6 +216,7 @@ class Connection:
         """
         length, limit = int(environ.get("CONTENT_LENGTH", 0)), self._server.settings.max_body_bytes
         is_chunked = environ.pop("HTTP_TRANSFER_ENCODING", None) is not None
+        self._is_last = is_chunked  # h11 and proxies differ in where trailers end
         if (length or is_chunked) and _TOKENS.isdisjoint(environ):
             environ.pop("CONTENT_LENGTH", None)
             return
@@ -222,6 +225,7 @@ class Connection:
         while not isinstance(event := protocol.next_event(), h11.EndOfMessage):
             if isinstance(event, h11.Data):
                 self._store_data(event.data, body)
+                await asyncio.sleep(0)  # other connections are handled between many small chunks
                 continue
             if protocol.they_are_waiting_for_100_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[])
@@ -249,7 +253,8 @@ class Connection:
 
         def begin(response: Response) -> None:
             """Send in the thread what the kernel takes: the loop may wait for the interpreter."""
-            keeps = protocol.their_state is h11.DONE and not self._server.is_stopping
+            keeps = protocol.their_state is h11.DONE
+            keeps = keeps and not (self._is_last or self._server.is_stopping)
             data = response.head(keeps=keeps) + response.body.read(_SENT_BYTES)
             with suppress(OSError):
                 data = data[self._socket.send(data) :]
@@ -262,6 +267,7 @@ class Connection:
             while data or (data := response.body.read(_SENT_BYTES)):
                 self._wait(_TIMEOUT_SECONDS)
                 await self._loop.sock_sendall(self._socket, data)
+                await asyncio.sleep(0)
                 data = b""
         return keeps
 
@@ -335,7 +341,7 @@ class Server:
         self._stored_bytes += size
         if self._stored_bytes > _STORED_BYTES and size > 0:
             no_room = exception.RequestNotStored("other clients use the space")
-            others = self._connections - {holder}
+            others = {each for each in self._connections if each.stored_bytes} - {holder}
             self._evict(others, lambda each: each.stored_bytes, "too much data", no_room)
 
     def _evict(

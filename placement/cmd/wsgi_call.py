@@ -23,6 +23,8 @@ from placement.http.request_log import RequestLog, refuse
 LOG = logging.getLogger(__name__)
 
 _REQUEST_LINE = re.compile(r"([A-Z]{1,20}) (/[^ ?]{0,1000})")
+_INVALID_VALUE = re.compile(r"[^\t -~\x80-\xff]")
+_WITHOUT_BODY = ("204", "304")
 _RESPONSE_MEMORY_BYTES = 256 * 2**10  # larger responses are stored in a temporary file
 
 
@@ -126,7 +128,7 @@ def call(
 def _respond(
     application: WSGIApplication, environ: WSGIEnvironment, closing: ExitStack
 ) -> Response:
-    status, headers = "", []
+    status, headers, is_head = "", [], environ["REQUEST_METHOD"] == "HEAD"
     with ExitStack() as if_failed:
         body = if_failed.enter_context(SpooledTemporaryFile(_RESPONSE_MEMORY_BYTES))
 
@@ -134,19 +136,23 @@ def _respond(
             new_status: str, new_headers: list[tuple[str, str]], _exc_info: Any = None, /
         ) -> Callable[[bytes], object]:
             nonlocal status, headers
-            if any("\n" in value or "\r" in value for _, value in new_headers):
-                raise ValueError("a response header has a line break")
+            if any(_INVALID_VALUE.search(value) for _, value in new_headers):
+                raise ValueError("a response header has a line break or an invalid character")
             status, headers = new_status, new_headers
             return body.write
 
         parts = application(environ, start)
         if hasattr(parts, "close"):
             closing.callback(parts.close)
-        if environ["REQUEST_METHOD"] != "HEAD":
-            body.writelines(parts)
+        for part in parts:
+            if not is_head:
+                body.write(part)  # writelines stores all of them in memory first
+        if not status:
+            raise RuntimeError("the application has not started a response")
         if_failed.pop_all()
     size = body.tell()
     body.seek(0)
-    if size and not any(name.lower() == "content-length" for name, _ in headers):
+    has_length = any(name.lower() == "content-length" for name, _ in headers)
+    if not (has_length or is_head or status.startswith(_WITHOUT_BODY)):
         headers = [*headers, ("Content-Length", str(size))]
     return Response(status, headers, body, size)

@@ -9,6 +9,7 @@ import stat
 import struct
 import threading
 import time
+import tracemalloc
 from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
@@ -112,6 +113,36 @@ def test_slow_clients_occupy_no_threads(api, connect, beginning):
             connection.recv(1)  # still open, without a response
 
 
+def test_many_small_chunks_do_not_delay_others(connect):
+    """A connection that always has data must not keep the event loop from the others."""
+    attackers, is_over = [connect() for _ in range(2)], threading.Event()
+
+    def attack(connection):
+        connection.sendall(
+            b"POST /traits HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + TOKEN + b"\r\n"
+        )
+        with suppress(OSError):  # the server closes the connection
+            while not is_over.is_set():
+                connection.sendall(b"1\r\na\r\n" * 10_000)
+
+    threads = [threading.Thread(target=attack, args=[each]) for each in attackers]
+    other = connect()
+    other.settimeout(SECONDS / 4)
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            other.sendall(GET)
+            assert statuses(other.recv(2**16)) == [200]
+            time.sleep(0.1)
+    finally:
+        is_over.set()
+        for connection in attackers:
+            connection.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join()
+
+
 @contextmanager
 def serving(application):
     """Serve an application in a thread of this process; yield its address."""
@@ -148,6 +179,25 @@ def large(_environ, start_response):
     """Respond with more than the buffers of the kernel contain."""
     start_response("200 OK", [("Content-Length", str(40 * MEBIBYTE))])
     return [b"x" * MEBIBYTE] * 40
+
+
+@pytest.mark.parametrize("is_generator", [False, True])
+def test_a_long_response_is_not_in_memory(is_generator):
+    def application(environ, start_response):
+        parts = large(environ, start_response)
+        return (bytes(MEBIBYTE) for _ in parts) if is_generator else parts
+
+    tracemalloc.start()
+    try:
+        with serving(application) as address, socket.create_connection(address) as client:
+            client.sendall(GET)
+            received = 0
+            while received < 40 * MEBIBYTE:
+                received += len(client.recv(MEBIBYTE))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 8 * MEBIBYTE
 
 
 @contextmanager
@@ -246,6 +296,20 @@ def test_the_largest_unfinished_body_is_refused_not_the_newest(monkeypatch):
         wait_until(lambda: any(map(is_readable, attackers)))
         (refused,) = filter(is_readable, attackers)
         assert error(read(refused))["status"] == 503
+
+
+def test_a_connection_that_stores_nothing_is_not_closed_for_space(monkeypatch):
+    """It would get a response without a request."""
+    monkeypatch.setattr(server, "_STORED_BYTES", MEBIBYTE)
+    with (
+        serving(large) as address,
+        socket.create_connection(address, timeout=SECONDS) as idle,
+        socket.create_connection(address, timeout=SECONDS) as other,
+    ):
+        other.sendall(GET)
+        assert other.recv(1)
+        time.sleep(0.5)
+        assert not is_readable(idle)
 
 
 def test_closed_connections_are_logged_together(monkeypatch, caplog):
@@ -478,6 +542,25 @@ def test_ambiguous_request_closes_connection(send, headers):
 
 
 @pytest.mark.parametrize(
+    "end",
+    [b"0\r\n\r\n", b"0\r\n\n", b"0\r\nX-A: b\n\n", b"0\r\nContent-Length: 5\r\n\r\n"],
+    ids=["no trailer", "line feed", "line feeds", "a length"],
+)
+def test_nothing_is_served_after_a_chunked_request(send, end):
+    """A proxy may see the end of the trailers at another place."""
+    head = b"POST /traits HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" + TOKEN
+    response = send(head + b"\r\n", end, SMUGGLED)
+    assert len(statuses(response)) == 1
+    assert b"Connection: close" in response
+
+
+def test_empty_lines_before_a_request_are_ignored(send):
+    """RFC 9112, section 2.2: some clients send an empty line after a body."""
+    close = GET.replace(b"Host", b"Connection: close\r\nHost")
+    assert statuses(send(b"\r\n\r\n" + GET + b"\r\n" + close)) == [200, 200]
+
+
+@pytest.mark.parametrize(
     "head",
     [b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n"],
     ids=["no host", "unknown version"],
@@ -525,7 +608,18 @@ def with_line_break(_environ, start_response):
     return []
 
 
-@pytest.mark.parametrize("application", [failing_stream, with_line_break])
+def with_other_characters(_environ, start_response):
+    start_response("200 OK", [("Location", "/\u20ac")])
+    return []
+
+
+def without_start(_environ, _start_response):
+    return [b"a body"]
+
+
+@pytest.mark.parametrize(
+    "application", [failing_stream, with_line_break, with_other_characters, without_start]
+)
 def test_an_invalid_response_is_replaced(application):
     with (
         serving(application) as address,
@@ -536,6 +630,18 @@ def test_an_invalid_response_is_replaced(application):
     assert statuses(response) == [500]
     assert error(response)["status"] == 500
     assert b"Set-Cookie" not in response
+
+
+def test_an_empty_response_has_a_length():
+    """Without it, a client waits for a body until the connection is closed."""
+
+    def empty(_environ, start_response):
+        start_response("200 OK", [])
+        return []
+
+    with serving(empty) as address, socket.create_connection(address, timeout=SECONDS) as client:
+        client.sendall(GET)
+        assert b"Content-Length: 0\r\n" in client.recv(2**16)
 
 
 def test_pipelined_requests_get_their_responses_in_order(send):
