@@ -82,6 +82,7 @@ def error(response):
     head, _, body = response.partition(b"\r\n\r\n")
     (document,) = json.loads(body)["errors"]
     assert document["request_id"].encode() in head
+    assert b"X-Content-Type-Options: nosniff" in head
     return document
 
 

@@ -45,9 +45,10 @@ def http(application):
 
 def request(http, route, headers, status, body=b""):
     method, path = route
-    return http.request(
-        re.sub(r"\{.*?\}", "X", path), method=method, headers=headers, body=body, status=status
-    )
+    path = re.sub(r"\{.*?\}", "X", path)
+    response = http.request(path, method=method, headers=headers, body=body, status=status)
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    return response
 
 
 def last_line(answer):

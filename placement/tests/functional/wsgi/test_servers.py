@@ -6,6 +6,7 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 import os
 import re
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -160,6 +161,44 @@ def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
         head = "POST /placement/resource_providers HTTP/1.1\r\nHost: localhost\r\n"
         connection.sendall(f"{head}Content-Length: {2**24 + 1}\r\n\r\n".encode())
         assert connection.recv(2**10).startswith(b"HTTP/1.1 413 ")
+
+
+REQUEST_BODY_LIMIT = "    LimitRequestBody 16777216\n"
+
+
+@pytest.mark.xdist_group("uwsgi")
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("name", ["nginx", "apache"])
+def test_slow_bodies_behind_a_web_server(behind_proxy, deployment, name):
+    """nginx stores bodies; Apache passes them on, until ``mod_reqtimeout`` closes the connections.
+
+    uWSGI has 16 threads.
+    """
+    path = behind_proxy.uwsgi_socket
+    if name == "nginx":
+        nginx = program("nginx", "apt-get install nginx-light")
+        start_nginx(deployment, nginx, nginx_site(deployment, path))
+    else:
+        timeout = f"{REQUEST_BODY_LIMIT}    RequestReadTimeout body=3,minrate=500\n"
+        modules = ("reqtimeout", "headers")
+        start_apache_proxy(deployment, path, *modules, timeout=(REQUEST_BODY_LIMIT, timeout))
+    deployment.wait("/placement/")
+    slow = SLOW["body"].replace("/", "/placement/", 1).replace("9\r\n", "9000\r\n" + ALLOWED)
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", deployment.port), 60))
+            for _ in range(40)
+        ]
+        for connection in connections:
+            connection.sendall(slow.encode())
+        stack.enter_context(continuous_bytes(connections))
+        time.sleep(1)
+        began_at = time.monotonic()
+        assert deployment.request("GET", "/placement/resource_providers").status_code == 200
+        if name == "nginx":
+            assert time.monotonic() - began_at < 10
+        else:
+            assert len(select.select(connections, [], [])[0]) > 0
 
 
 def nginx_site(deployment, path, *, tls=False, **changes):
@@ -505,6 +544,7 @@ def resident_bytes(deployment):
     return sum(process.memory_info().rss for process in deployment.children())
 
 
+ALLOWED = "X-Auth-Token: admin\r\nContent-Type: application/json\r\n"
 SLOW = {
     "head": "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
     "body": "POST /resource_providers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",

@@ -22,6 +22,7 @@ def test_a_preflight_needs_no_authentication(http):
     assert response.headers["Access-Control-Allow-Methods"] == "PUT"
     assert response.body == b""
     assert "x-openstack-request-id" in response.headers
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
 def test_every_options_request_is_answered(http):
