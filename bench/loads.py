@@ -21,6 +21,8 @@ from bench.responses import WrongResponse
 from bench.workloads import FLAVOR, Operation, Workload, put
 
 ROUNDS, REQUESTS = 5, 20
+# of the service, and of the database
+Costs = Sequence[float]
 
 
 def cpu_seconds(processes: Iterable[psutil.Process]) -> float:
@@ -42,36 +44,37 @@ class CpuTime:
             {name: self._round(harness, name, to) for name, to in connections.items()}
             for _ in range(ROUNDS + 1)
         ]
-        return {
-            name: Measurement(
-                statistics.median(costs[name] for costs in rounds[1:]),
-                self.unit,
-                samples=ROUNDS * REQUESTS * len(self.workloads),
-            )
-            for name in connections
-        }
+        return {name: self._median([costs[name] for costs in rounds[1:]]) for name in connections}
 
-    def _round(self, harness: Harness, name: str, connections: Sequence[Connection]) -> float:
-        """Return the weighted sum of the milliseconds of each workload."""
+    def _median(self, rounds: Sequence[Costs]) -> Measurement:
+        service, database = map(statistics.median, zip(*rounds, strict=True))
+        note = f"{service:.2f} of it the service, {database:.2f} the database"
+        samples = ROUNDS * REQUESTS * len(self.workloads)
+        return Measurement(service + database, self.unit, samples=samples, note=note)
+
+    def _round(self, harness: Harness, name: str, connections: Sequence[Connection]) -> Costs:
+        """Return the weighted sums of the milliseconds of each workload."""
         numbers = random.Random(name)
-        return sum(
-            weight
-            * _milliseconds(harness, name, workload(harness.loaded_world, numbers), connections)
-            for workload, weight in self.workloads
-        )
+        sums = [0.0, 0.0]
+        for workload, weight in self.workloads:
+            operation = workload(harness.loaded_world, numbers)
+            for part, cost in enumerate(_milliseconds(harness, name, operation, connections)):
+                sums[part] += weight * cost
+        return sums
 
 
 def _milliseconds(
     harness: Harness, name: str, operation: Operation, connections: Sequence[Connection]
-) -> float:
-    """Return the CPU time of one of the operations, which all workers execute in turn."""
-    processes = [*harness.services[name].workers(), *harness.database_processes()]
-    before = cpu_seconds(processes)
+) -> Costs:
+    """Return the CPU times of one of the operations, which all workers execute in turn."""
+    parts = (harness.services[name].workers(), harness.database_processes())
+    before = [cpu_seconds(processes) for processes in parts]
     for number in range(REQUESTS):
         response = operation(connections[number % len(connections)])
         if response.status not in ACCEPTED:
             raise WrongResponse(f"{name}: status {response.status}: {response.body[:300]!r}")
-    return (cpu_seconds(processes) - before) * 1000 / REQUESTS
+    after = [cpu_seconds(processes) for processes in parts]
+    return [(end - start) * 1000 / REQUESTS for start, end in zip(before, after, strict=True)]
 
 
 @dataclass(frozen=True)

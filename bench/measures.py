@@ -102,8 +102,6 @@ class Timed:
     # the correct number of candidates or providers; None only compares the services
     expected: Callable[[LoadedWorld], int] | None = None
     limited: bool = True
-    # whether a 503 is correct, too: no candidate exists, and a proof would exceed the deadline
-    may_give_up: bool = False
     # openstack-placement would take minutes for each request
     only_placement: bool = False
 
@@ -135,8 +133,6 @@ class Timed:
         }
         if PLACEMENT not in first:
             raise responses.WrongResponse(f"placement: {samplers[0].failure}")
-        if self.may_give_up and first[PLACEMENT].status == 503:
-            return
         if refused := refusals(samplers[0].statuses):
             raise responses.WrongResponse(f"placement answered {refused}")
         if first[PLACEMENT].status == 204:

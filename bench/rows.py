@@ -58,9 +58,9 @@ NESTED = (
 _SHARING = "resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
 
 
-def _devices(groups: int, policy: str = "isolate") -> str:
+def _devices(groups: int) -> str:
     device_groups = "&".join(f"resources{i}=FPGA:1" for i in range(1, groups + 1))
-    return f"{device_groups}&group_policy={policy}&limit=1000"
+    return f"{device_groups}&group_policy=isolate&limit=1000"
 
 
 def _in_use(vcpus: int) -> str:
@@ -134,25 +134,13 @@ def _gpu_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
 
 def _wide_rows() -> Iterator[Row]:
     """Groups that each request a device of their own."""
-    ten, many, name = wide(10, 8), wide(1000, 8), "candidates, {} hosts x {} devices, {} isolated"
-    thousand = _exactly(1000)
+    name = "candidates, 10 hosts x {} devices, {} isolated"
     for groups, faster in ((4, 150), (5, 800)):
-        measure = _candidates(_devices(groups), thousand)
-        yield Row(name.format(10, 8, groups), ten, measure, Faster(faster), quick=groups == 4)
-    eight = _candidates(_devices(8), thousand)
-    yield Row(name.format(10, 8, 8), ten, eight, AtMost(4), quick=False)
-    none = _candidates(_devices(9), _exactly(0))
-    yield Row(name.format(10, 8, 9) + ", none fits", ten, none, AtMost(8), quick=False)
-    hard = Timed(
-        get(f"/allocation_candidates?{_devices(9, 'none')}"), _exactly(0), may_give_up=True
-    )
-    yield Row(name.format(10, 8, 9).replace("isolated", "any, none fits"), ten, hard, quick=False)
-    yield Row(name.format("1,000", 8, 8), many, eight, AtMost(4), quick=False)
-    shared = _candidates(_devices(8, "none"), thousand)
-    yield Row(name.format("1,000", 8, 8).replace("isolated", "any"), many, shared, quick=False)
-    for devices, expected in ((16, thousand), (15, _exactly(0))):
-        measure = _candidates(_devices(16), expected)
-        yield Row(name.format(10, devices, 16), wide(10, devices), measure, AtMost(8))
+        measure = _candidates(_devices(groups), _exactly(1000))
+        yield Row(name.format(8, groups), wide(10, 8), measure, Faster(faster), quick=groups == 4)
+    for devices, candidates in ((16, 1000), (15, 0)):
+        measure = _candidates(_devices(16), _exactly(candidates))
+        yield Row(name.format(devices, 16), wide(10, devices), measure, AtMost(8))
 
 
 def _sharing_rows(hosts: int, consumers: int, *, quick: bool) -> Iterator[Row]:
