@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from sqlalchemy import exc
 
 from placement import exception
+from placement.db.tables import NUMBERED
 
 # Numbers are error numbers of MySQL, or of SQLite if they are below 100. Texts are SQLSTATEs of
 # PostgreSQL. ``_KINDS`` has those that need no further decision.
@@ -42,6 +43,11 @@ _OUT_OF_RANGE = frozenset({167, 1264, 1467, "22003", "2200H"})
 _TABLES_OF_WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE) (\w+)")
 # MySQL and MariaDB may use the last id of a table again: no conflict with another transaction
 _LAST_ID_AGAIN = re.compile(r"'2147483647' for key '(\w+\.)?PRIMARY'")
+
+# The sequence of PostgreSQL returned the id of an existing row
+_SEQUENCE_BEHIND = re.compile(rf'"({"|".join(NUMBERED)})_pkey"')
+# SQLite has no number for this.
+_MISSING_IN_SQLITE = re.compile("no such (table|column)|table .* has no column")
 
 # Text with characters that the character set of the database lacks, often emoji in MySQL's utf8.
 _UNSTORABLE = frozenset({1366, 1406, "22001", "22021", "22P05"})
@@ -93,7 +99,10 @@ class SeveralServers(ConnectionLost):
 
 
 class TablesMissing(exception.DatabaseUnavailable):
-    """Tables or clocks are missing: a restore has not created them yet, or there is no schema."""
+    """Tables, columns or clocks are missing.
+
+    A restore has not created them yet, it is of an older release, or there is no schema.
+    """
 
 
 _KINDS: Mapping[type[Exception], Iterable[int | str]] = {
@@ -107,7 +116,7 @@ _KINDS: Mapping[type[Exception], Iterable[int | str]] = {
         *(1020, 1213, 1412),  # changed since last read, deadlock, table changed
         *(5, 6),  # SQLite: busy, locked
     ),
-    TablesMissing: (1146, "42P01"),
+    TablesMissing: (1054, 1146, 1247, "42703", "42P01"),
     # The server cannot serve: starting, full, out of memory, at its limit for a statement, or the
     # database does not exist.
     exception.DatabaseUnavailable: (
@@ -198,6 +207,11 @@ def _raise_translated(error: exc.DBAPIError) -> None:
     if number in _OUT_OF_RANGE or _LAST_ID_AGAIN.search(first_line(error)):
         tables = dict.fromkeys(_TABLES_OF_WRITES.findall(error.statement or ""))
         raise exception.NumbersUsedUp(first_line(error), tuple(tables)) from error
+    if _SEQUENCE_BEHIND.search(first_line(error)):
+        raise exception.DatabaseUnavailable(
+            f"{first_line(error)}: its sequence is behind the rows, for example after logical "
+            "replication. Run `placement-manage db sync`, which sets the sequences."
+        ) from error
     if is_duplicate(error):
         raise WriteConflict from error
     if number in _UNSTORABLE or _is_compared_with_unstorable(error):
@@ -209,7 +223,8 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise exception.DatabaseUnavailable(
             "A statement is longer than max_allowed_packet of the server; set it to 16 MB or more."
         ) from error
-    if number in _NOT_NULL and "stamp" in first_line(error):
+    is_missing = number == 1 and _MISSING_IN_SQLITE.search(first_line(error))
+    if is_missing or (number in _NOT_NULL and "stamp" in first_line(error)):
         raise TablesMissing(first_line(error)) from error
 
 
@@ -233,9 +248,10 @@ def ends_connection(error: BaseException) -> bool:
 
 
 def is_duplicate(error: exc.DBAPIError) -> bool:
-    """Return whether a unique constraint was violated."""
+    """Return whether a unique constraint was violated by a value that a client can choose."""
     extended = getattr(_driver_error(error), "sqlite_errorcode", None)
-    return (code(error) if extended is None else extended) in _DUPLICATES
+    is_unique = (code(error) if extended is None else extended) in _DUPLICATES
+    return is_unique and not _SEQUENCE_BEHIND.search(first_line(error))
 
 
 def code(error: BaseException) -> int | str | None:

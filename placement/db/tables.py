@@ -223,3 +223,10 @@ insight_requests = sa.Table(
     sa.Index("insight_requests_global_request_id_idx", "global_request_id"),
     info=_OURS,
 )
+
+# tables whose ids the database assigns
+NUMBERED = sorted(
+    name
+    for name, table in metadata.tables.items()
+    if table.autoincrement_column is not None and table is not resource_classes
+)

@@ -9,21 +9,11 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from placement.db.store import Store
-from placement.db.tables import consumers, resource_providers
+from placement.db.tables import NUMBERED, consumers, resource_providers
 
 LAST = 2**31 - 1
 _WARN_FROM = 0.7
 
-_TABLES = (
-    "allocations",
-    "consumer_types",
-    "consumers",
-    "placement_aggregates",
-    "projects",
-    "resource_providers",
-    "traits",
-    "users",
-)
 # MySQL 8 returns counters that are up to a day old: information_schema_stats_expiry.
 _MYSQL = """
     SELECT t.table_name, t.auto_increment FROM information_schema.tables t
@@ -66,10 +56,26 @@ def used_ids(connection: sa.Connection) -> list[UsedNumbers]:
     if connection.dialect.name not in _COUNTERS:
         return []
     statement = sa.text(_COUNTERS[connection.dialect.name]).bindparams(
-        sa.bindparam("tables", _TABLES, expanding=True)
+        sa.bindparam("tables", NUMBERED, expanding=True)
     )
     counters = sorted((table, value) for table, value in connection.execute(statement))
     return [UsedNumbers(f"{table}.id", int(value)) for table, value in counters]
+
+
+def advance_sequences(connection: sa.Connection) -> None:
+    """Let the sequences of PostgreSQL continue after the largest ids.
+
+    Logical replication, and restores of rows only, write ids without the sequences.
+    """
+    if connection.dialect.name != "postgresql":
+        return
+    for table in NUMBERED:
+        owned = sa.func.pg_get_serial_sequence(table, "id")
+        if sequence := connection.scalar(sa.select(owned)):
+            connection.exec_driver_sql(
+                f"SELECT setval('{sequence}', max(id)) FROM {table} HAVING max(id) >="  # noqa: S608
+                f" (SELECT last_value + CAST(is_called AS integer) FROM {sequence})"
+            )
 
 
 def used_numbers(connection: sa.Connection) -> list[UsedNumbers]:

@@ -28,6 +28,7 @@ from alembic.util import CommandError
 
 from placement.db import clocks, errors
 from placement.db.maintenance.reconcile import Report, convert_uuids, reconcile
+from placement.db.maintenance.used_numbers import advance_sequences
 from placement.db.schema import compatibility, seed
 from placement.db.schema.compatibility import BASE, REVISIONS
 from placement.db.schema.revisions import recorded as recorded_revision
@@ -85,6 +86,8 @@ def upgrade(store: Store, revision: str = "head") -> None:
         with _exclusive(store) as connection:
             if _is_upgradable(connection):
                 command.upgrade(_config(connection), revision)
+            if revision == "head":
+                advance_sequences(connection)
     except (sa.exc.DBAPIError, CommandError) as error:
         raise UpgradeInterrupted(errors.first_line(error)) from error
 

@@ -36,7 +36,7 @@ INTERNAL = {
     "policy": {"policy", "policies", "conf", "exception"},
     "db": _STORE,
     "db.tables": set(),
-    "db.errors": {"exception"},
+    "db.errors": {"exception", "db.tables"},
     "db.settings": set(),
     "db.writes": {"db.writes", "db.connections.messages"},
     "db.connections.messages": set(),

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from placement import db_api, exception
 from placement.db.connections import server_checks
-from placement.db.errors import WriteConflict
+from placement.db.errors import TablesMissing, WriteConflict
 from placement.db.schema import migration, revisions, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import RETRY_SECONDS, Store
@@ -321,3 +321,19 @@ def test_a_database_in_memory_is_shared_by_threads():
     store.dispose()  # keeps the database in memory, which would otherwise be lost
     assert len(names(store)) == 160
     store.engines().dispose()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT id FROM absent",
+        "SELECT absent FROM inventories",
+        "INSERT INTO projects (absent) VALUES (1)",
+        "UPDATE projects SET absent = 1",
+    ],
+)
+def test_missing_tables_and_columns_are_unavailable(store, statement):
+    """A backup of an older release was restored beside the process."""
+    with pytest.raises(TablesMissing, match="please try again") as caught:
+        store.write(lambda tx: tx.connection.exec_driver_sql(statement))
+    assert "absent" in caught.value.reason

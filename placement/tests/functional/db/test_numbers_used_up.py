@@ -5,10 +5,11 @@ import pytest
 from placement import exception
 from placement.db.maintenance.used_numbers import LAST, shares_of_ids, used_numbers
 from placement.db.schema import migration
-from placement.tests.support.factories import claim, generation, new_provider, uuid
+from placement.db.tables import NUMBERED, allocations, consumers, projects, resource_providers
+from placement.tests.support.factories import claim, generation, new_provider, rows, uuid
 from placement.tests.support.sql import execute
 
-TABLES = ["allocations", "consumers", "resource_providers"]
+TABLES = ["allocations", "consumers", "inventories", "resource_providers"]
 BIGINT = {
     "mariadb": ["ALTER TABLE {} MODIFY id BIGINT NOT NULL AUTO_INCREMENT"],
     "postgresql": [
@@ -65,8 +66,8 @@ def high(store):
 
 def write_often(store, table, host):
     for _ in range(3):
-        if table == "resource_providers":
-            new_provider(store)
+        if table in {"inventories", "resource_providers"}:
+            new_provider(store, VCPU=8)
         else:
             claim(store, uuid(), {host: {"VCPU": 1}})
 
@@ -82,7 +83,7 @@ def test_error_names_the_table_whose_ids_are_used_up(server_store, backend, tabl
     assert f"cannot write to {', '.join(caught.value.tables)}: " in str(caught.value)
 
 
-@pytest.mark.parametrize("table", ["allocations", "consumers"])
+@pytest.mark.parametrize("table", ["allocations", "consumers", "inventories"])
 def test_ids_of_64_bits_continue(server_store, backend, table):
     """The statements are those of the page "Troubleshooting"."""
     host = new_provider(server_store, VCPU=8)
@@ -90,9 +91,9 @@ def test_ids_of_64_bits_continue(server_store, backend, table):
     try:
         for statement in BIGINT[backend]:
             execute(server_store, statement.format(table))
-        claim(server_store, uuid(), {host: {"VCPU": 1}})
+        write_often(server_store, table, host)
         migration.sync(server_store)
-        claim(server_store, uuid(), {host: {"VCPU": 1}})
+        write_often(server_store, table, host)
         assert high(server_store) == []
     finally:
         execute(server_store, f"DELETE FROM {table}")
@@ -121,3 +122,32 @@ def test_used_numbers_are_high_from_70_percent(server_store, backend):
         ("allocations.id", "70%"),
         ("resource_providers.generation", "100%"),
     ]
+
+
+def sequences(store):
+    with store.read() as tx:
+        return {
+            name: tx.connection.exec_driver_sql(f"SELECT last_value FROM {name}_id_seq").scalar()
+            for name in NUMBERED
+        }
+
+
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+def test_sequences_behind_the_rows_are_reported_and_set_by_a_sync(store):
+    """As after logical replication, which copies rows without sequences."""
+    host = new_provider(store, VCPU=8)
+    for project in "12":
+        claim(store, uuid(), {host: {"VCPU": 1}}, project_id=project, type=f"TYPE_{project}")
+    migration.sync(store)
+    before = sequences(store)
+    migration.sync(store)
+    assert sequences(store) == before
+    for table in NUMBERED:
+        execute(store, f"SELECT setval('{table}_id_seq', max(id), false) FROM {table}")
+    with pytest.raises(exception.DatabaseUnavailable) as caught:
+        new_provider(store)
+    assert '"resource_providers_pkey": its sequence is behind the rows' in caught.value.reason
+    migration.sync(store)
+    for table in (allocations, consumers, resource_providers, projects):
+        assert sequences(store)[table.name] == max(row.id for row in rows(store, table))
+    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}}, project_id="3", type="THIRD")

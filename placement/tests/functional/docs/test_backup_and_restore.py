@@ -3,17 +3,29 @@
 import os
 import re
 import subprocess
+import time
+from contextlib import ExitStack
 
 import pytest
 
 from placement.cmd import manage
+from placement.db.connections import server_checks
 from placement.db.schema import seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
+from placement.engine.engine import Engine
 from placement.objects import allocation
+from placement.tests.functional.db.connections.dumps import Process
 from placement.tests.functional.docs.pages import executed
-from placement.tests.support.factories import allocations_of, claim, new_provider, uuid
+from placement.tests.support.factories import (
+    allocations_of,
+    assert_sound,
+    claim,
+    new_provider,
+    uuid,
+)
 from placement.tests.support.servers import USER
+from placement.tests.support.snapshots import contents
 
 BACKUPS = executed("admin/backup-and-restore", "Backup")
 *RESTORES, SYNC = executed("admin/backup-and-restore", "Restore")
@@ -50,7 +62,9 @@ def database(server, worker, backend, tmp_path):
         server(backend).drop(name)
 
 
-def test_a_backup_is_restored(database, monkeypatch):
+@pytest.mark.parametrize("running", [0, 2], ids=["processes are stopped", "processes run"])
+def test_a_backup_is_restored(database, monkeypatch, running):
+    """Processes that run have the restored data a second later, before `db sync`."""
     url, run = database
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
     program, *arguments = SYNC.split()
@@ -62,12 +76,22 @@ def test_a_backup_is_restored(database, monkeypatch):
     run(BACKUPS)
     allocation.delete(store, kept)
     claim(store, later, {host: {"VCPU": 1}})
+    new_provider(store, VCPU=8)
     epoch = store.epoch()
     store.dispose()
-    run(RESTORES)
-    assert manage.main(arguments) == 0
-    restored = Store(DatabaseSettings(connection=url))
+    time.sleep(1.1)  # MariaDB tells restored tables apart by a creation time in seconds
+    with ExitStack() as stack:
+        processes = [stack.enter_context(Process(store.settings)) for _ in range(running)]
+        run(RESTORES)
+        time.sleep(2 * server_checks.INTERVAL_SECONDS * bool(running))
+        restored = Store(DatabaseSettings(connection=url))
+        for _ in range(2):
+            expected = contents(Engine(restored).current())
+            assert [contents(each.engine.current()) for each in processes] == [expected] * running
+            assert manage.main(arguments) == 0
+        assert [error for each in processes for error in each.errors] == []
     assert allocations_of(restored, kept) == {host: {"VCPU": 2}}
     assert allocations_of(restored, later) == {}
     assert restored.epoch() != epoch
+    assert_sound(restored)
     restored.dispose()

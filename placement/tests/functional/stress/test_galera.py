@@ -5,6 +5,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 
 import pymysql
 import pytest
@@ -32,6 +33,16 @@ from placement.tests.functional.db.connections import dumps
 from placement.tests.functional.db.interleavings.kinds import KINDS
 from placement.tests.functional.db.interleavings.pairs import pairs
 from placement.tests.functional.db.schema import sync_without_get_lock
+from placement.tests.functional.db.test_numbers_used_up import (
+    BIGINT,
+    LAST,
+    set_last_id,
+    write_often,
+)
+from placement.tests.functional.db.test_other_implementation import (
+    add_names,
+    assert_equal_to_a_new_process,
+)
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.galera import cluster
 from placement.tests.functional.stress.workload import (
@@ -47,6 +58,7 @@ from placement.tests.support.factories import (
     claim,
     generation,
     new_provider,
+    set_inventories,
     used,
     uuid,
 )
@@ -55,6 +67,7 @@ from placement.tests.support.proxy import Proxy
 from placement.tests.support.races import accepted, at_once, paused_at
 from placement.tests.support.records import record
 from placement.tests.support.servers import Missing
+from placement.tests.support.sql import execute
 
 TIMES = 8
 SECONDS_TO_RECOVER = 30
@@ -214,6 +227,14 @@ def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
     assert [recorder.dropped for recorder in recorders] == [0, 0]
 
 
+def test_a_record_that_a_node_refuses_is_dropped_alone(stores):
+    recorder = Recorder(stores[0], RecorderSettings())
+    recorder._waiting.extend([record(0), replace(record(1), subject="x" * 300)])
+    recorder.record(record(2))
+    stored = {each.request_id for each in find(stores[1], RecordedFilter())}
+    assert (stored, recorder.dropped) == ({"req-0", "req-2"}, 1)
+
+
 def test_cost_of_wsrep_sync_wait(nodes, stores):
     """A probe with wsrep_sync_wait and one without, in a cluster where nothing is written."""
     waiting = _milliseconds(stores[0].probe)
@@ -358,6 +379,10 @@ def test_a_dump_restored_through_one_node_is_read_by_the_processes_of_each_node(
     dump = dumps.OfMariaDb(nodes[0], "placement")
     dumps.prepare(dump, stores[0])
     dumps.check_restore(dump, stores, pause_seconds=0.3)
+    migration.sync(stores[1])
+    for store in stores:
+        claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})
+        assert_sound(store)
 
 
 def test_a_process_that_first_reaches_a_node_after_a_restore_loads_the_data(nodes, stores):
@@ -378,6 +403,33 @@ def test_a_process_that_first_reaches_a_node_after_a_restore_loads_the_data(node
         store.engines().reader.dispose()
         assert engine.current().state(host).used == {"VCPU": 1}
         store.dispose()
+
+
+@pytest.mark.parametrize("table", ["allocations", "consumers", "inventories"])
+def test_ids_that_are_used_up_have_64_bits_after_the_statements_of_the_page(stores, table):
+    """Each node takes every third id, and none after the last one."""
+    host = new_provider(stores[0], VCPU=100)
+    set_last_id(stores[0], "mariadb", table, LAST - 1)
+    for store in stores:
+        with pytest.raises(exception.NumbersUsedUp) as caught:
+            write_often(store, table, host)
+        assert table in caught.value.tables
+    for statement in BIGINT["mariadb"]:
+        execute(stores[0], statement.format(table))
+    for store in stores:
+        write_often(store, table, host)
+        assert_sound(store)
+
+
+def test_names_inserted_by_others_through_a_node_are_seen_on_the_others(stores):
+    host, engine = new_provider(stores[0], VCPU=8), Engine(stores[1])
+    engine.current()
+    add_names(stores[0])
+    set_inventories(stores[0], host, VCPU=8, CUSTOM_FPGA=2)
+    trait.replace(stores[0], host, generation(stores[0], host), ["CUSTOM_FAST"])
+    state = engine.current().state(host)
+    assert (state.inventories.keys(), state.traits) == ({"VCPU", "CUSTOM_FPGA"}, {"CUSTOM_FAST"})
+    assert_equal_to_a_new_process(stores[1], engine)
 
 
 # --- schemas ------------------------------------------------------------------------------

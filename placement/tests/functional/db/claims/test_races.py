@@ -11,7 +11,6 @@ from placement.core.model import Inventory, ReplaceInventories
 from placement.db import tables
 from placement.objects import (
     allocation,
-    inventory,
     provider,
     reshaper,
     resource_class,
@@ -69,88 +68,6 @@ def test_claims_over_the_same_providers_in_different_order(store):
     assert_sound(store)
 
 
-def test_capacity_is_reduced_during_claims(store):
-    for _ in range(TIMES):
-        host = new_provider(store, VCPU=2)
-        consumer = uuid()
-
-        def shrink(host=host):
-            inventory.delete_all(store, host)
-
-        outcomes = at_once(
-            lambda host=host, consumer=consumer: claim(store, consumer, {host: {"VCPU": 2}}),
-            shrink,
-        )
-        assert accepted(outcomes) == 1, outcomes
-        assert_sound(store)
-
-
-def test_inventory_removal_during_a_claim(store, stopped_at):
-    host = new_provider(store, VCPU=2)
-    outcomes = stopped_at(
-        "INSERT INTO allocations",
-        lambda: claim(store, uuid(), {host: {"VCPU": 2}}),
-        lambda: inventory.delete(store, host, "VCPU"),
-    )
-    assert [type(outcome) for outcome in outcomes] == [
-        type(None),
-        exception.SingleInventoryInUse,
-    ]
-    assert_sound(store)
-
-
-@pytest.mark.parametrize("statement", ["INSERT INTO allocations", "UPDATE inventories"])
-def test_claim_of_the_last_unit_during_another_claim(store, stopped_at, statement):
-    host = new_provider(store, VCPU=1)
-    first, second = stopped_at(
-        statement,
-        lambda: claim(store, uuid(), {host: {"VCPU": 1}}),
-        lambda: claim(store, uuid(), {host: {"VCPU": 1}}),
-    )
-    assert first is None
-    assert isinstance(second, exception.CapacityExceeded)
-    assert used(store, host) == {"VCPU": 1}
-    assert_sound(store)
-
-
-def test_release_of_a_consumer_without_row_during_its_claim(store, stopped_at):
-    """Its allocations were found, and replaced by others before they were locked."""
-    host, consumer = new_provider(store, VCPU=8), uuid()
-    claim(store, consumer, {host: {"VCPU": 2}})
-    store.write(lambda tx: tx.connection.execute(tables.consumers.delete()))
-    outcomes = stopped_at(
-        "INSERT INTO consumers",
-        lambda: claim(store, consumer, {host: {"VCPU": 1}}, generation=None),
-        lambda: allocation.delete(store, consumer),
-    )
-    assert outcomes == (None, None)
-    assert allocations_of(store, consumer) == {}
-    assert_sound(store)
-
-
-def test_claim_during_a_reshape(store, stopped_at):
-    """A claim on an inventory that moves to a child is refused, not lost."""
-    host = new_provider(store, VGPU=4)
-    child, consumer = new_provider(store, parent=host), uuid()
-    claim(store, consumer, {host: {"VGPU": 2}})
-    moved = (
-        (
-            ReplaceInventories(host, generation(store, host), {}),
-            ReplaceInventories(child, 0, {"VGPU": Inventory(total=4)}),
-        ),
-        (a_claim(consumer, {child: {"VGPU": 2}}, generation=1),),
-    )
-    reshaped, claimed = stopped_at(
-        "DELETE FROM inventories",
-        lambda: reshaper.reshape(store, *moved),
-        lambda: claim(store, uuid(), {host: {"VGPU": 1}}),
-    )
-    assert reshaped is None
-    assert isinstance(claimed, exception.NoSuchInventory)
-    assert allocations_of(store, consumer) == {child: {"VGPU": 2}}
-    assert_sound(store)
-
-
 # --- consumers --------------------------------------------------------------------------
 
 
@@ -174,51 +91,6 @@ def test_concurrent_first_claims_of_one_consumer(store):
             type(None),
             exception.StaleConsumerGeneration,
         }
-    assert_sound(store)
-
-
-def test_refused_first_claim_keeps_the_accepted_one(store, stopped_at):
-    host, full, consumer = new_provider(store, VCPU=1), new_provider(store, VCPU=1), uuid()
-    outcomes = stopped_at(
-        "INSERT INTO allocations",
-        lambda: claim(store, consumer, {host: {"VCPU": 1}}, generation=None),
-        lambda: claim(store, consumer, {full: {"VCPU": 2}}, generation=None),
-    )
-    assert outcomes[0] is None
-    assert is_refused(outcomes[1])
-    assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
-    assert_sound(store)
-
-
-@pytest.mark.parametrize("statement", ["ORDER BY resource_providers.id", "INSERT INTO consumers"])
-def test_consumer_is_inserted_after_the_lookup_of_another_claim(store, stopped_at, statement):
-    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})  # the owners exist
-    hosts, consumer = [new_provider(store, VCPU=1) for _ in range(2)], uuid()
-    outcomes = stopped_at(
-        statement,
-        lambda: claim(store, consumer, {hosts[0]: {"VCPU": 1}}, generation=None),
-        lambda: claim(store, consumer, {hosts[1]: {"VCPU": 1}}, generation=None),
-    )
-    assert sorted(map(is_refused, outcomes)) == [False, True]
-    assert allocations_of(store, consumer) == {hosts[outcomes.index(None)]: {"VCPU": 1}}
-    assert {type(outcome) for outcome in outcomes} == {
-        type(None),
-        exception.StaleConsumerGeneration,
-    }
-    assert_sound(store)
-
-
-def test_consumer_is_inserted_during_the_wait_for_the_provider(store, stopped_at):
-    claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})  # the owners exist
-    host, consumer = new_provider(store, VCPU=10), uuid()
-    outcomes = stopped_at(
-        "INSERT INTO allocations",
-        lambda: claim(store, consumer, {host: {"VCPU": 1}}, generation=None),
-        lambda: claim(store, consumer, {host: {"VCPU": 2}}, generation=None),
-    )
-    assert outcomes[0] is None
-    assert isinstance(outcomes[1], exception.StaleConsumerGeneration)
-    assert allocations_of(store, consumer) == {host: {"VCPU": 1}}
     assert_sound(store)
 
 
@@ -251,34 +123,6 @@ def test_concurrent_writes_without_generation_all_succeed(store):
         assert len(allocations_of(store, consumer)) == 1
         assert_sound(store)
     assert consumer_generation(store, consumer) == 4 * TIMES
-
-
-@pytest.mark.parametrize("statement", ["DELETE FROM allocations", "UPDATE consumers"])
-def test_removal_during_a_write_with_generation(store, stopped_at, statement):
-    host, consumer = new_provider(store, VCPU=10), uuid()
-    claim(store, consumer, {host: {"VCPU": 1}})
-    outcomes = stopped_at(
-        statement,
-        lambda: claim(store, consumer, {host: {"VCPU": 2}}, generation=1),
-        lambda: allocation.delete(store, consumer),
-    )
-    assert outcomes == (None, None)
-    assert allocations_of(store, consumer) == {}
-    assert_sound(store)
-
-
-def test_write_with_generation_during_a_removal(store, stopped_at):
-    host, consumer = new_provider(store, VCPU=10), uuid()
-    claim(store, consumer, {host: {"VCPU": 1}})
-    removed, written = stopped_at(
-        "DELETE FROM allocations",
-        lambda: allocation.delete(store, consumer),
-        lambda: claim(store, consumer, {host: {"VCPU": 2}}, generation=1),
-    )
-    assert removed is None
-    assert isinstance(written, exception.StaleConsumerGeneration)
-    assert allocations_of(store, consumer) == {}
-    assert_sound(store)
 
 
 def test_concurrent_removals_and_first_claims_of_one_consumer(store):

@@ -89,15 +89,21 @@ def requests(host):
 
 
 @pytest.mark.parametrize("kind", [dumps.OfMariaDb, dumps.Plain], ids=lambda kind: kind.server)
-def test_requests_for_tables_that_are_not_restored_yet_are_unavailable(store):
-    """Without a table, and without rows of the clocks."""
+def test_requests_for_what_is_not_restored_yet_are_unavailable(store):
+    """Without a table, a column that a dump of an older release lacks, or rows of the clocks."""
     application = deploy.loadapp(service_options(store.settings.connection))
     http = webtest.TestApp(application, extra_environ=ADMIN)
-    for table in metadata.tables:
+    for table in metadata.sorted_tables:
         host = new_provider(store, VCPU=8)
         store.write(execute, f"ALTER TABLE {table} RENAME TO hidden")
         assert 503 in statuses(http, host), table
         store.write(execute, f"ALTER TABLE hidden RENAME TO {table}")
+        for column in (each for each in table.columns if "revision" in each.info):
+            host = new_provider(store, VCPU=8)
+            rename = f"ALTER TABLE {table} RENAME COLUMN"
+            store.write(execute, f"{rename} {column.name} TO hidden")
+            assert 503 in statuses(http, host), column
+            store.write(execute, f"{rename} hidden TO {column.name}")
     host = new_provider(store, VCPU=8)
     store.write(execute, "DELETE FROM clocks")
     assert 503 in statuses(http, host)

@@ -79,31 +79,6 @@ def test_claim_during_a_provider_removal(store, stopped_at):
     assert_sound(store)
 
 
-def test_concurrent_removal_and_creation_of_a_child(store):
-    for turn in range(TIMES):
-        parent, child = new_provider(store), uuid()
-        outcomes = at_once(
-            lambda parent=parent: provider.delete(store, parent),
-            lambda parent=parent, child=child, turn=turn: provider.create(
-                store, child, f"c{turn}", parent
-            ),
-        )
-        assert accepted(outcomes) == 1, outcomes
-        assert_sound(store)
-
-
-def test_provider_removal_during_the_creation_of_a_child(store, stopped_at):
-    parent = new_provider(store)
-    born, removed = stopped_at(
-        "INSERT INTO resource_providers",
-        lambda: provider.create(store, uuid(), "child", parent),
-        lambda: provider.delete(store, parent),
-    )
-    assert not is_refused(born)
-    assert isinstance(removed, exception.ProviderHasChildren)
-    assert_sound(store)
-
-
 def existing_uuid(store):
     return rows(store, tables.resource_providers)[0].uuid
 
@@ -144,42 +119,6 @@ def move(store, moved, parent):
     return provider.update(store, UpdateProvider(moved, f"moved-{moved}", parent, may_move=True))
 
 
-@pytest.mark.parametrize("statement", ["root_provider_id=", "UPDATE clocks"])
-def test_parent_removal_during_a_move_to_it(store, stopped_at, statement):
-    moved, parent = new_provider(store), new_provider(store)
-    outcome, removed = stopped_at(
-        statement, lambda: move(store, moved, parent), lambda: provider.delete(store, parent)
-    )
-    assert not is_refused(outcome)
-    assert isinstance(removed, exception.ProviderHasChildren)
-    assert_sound(store)
-
-
-@pytest.mark.parametrize("statement", ["DELETE FROM inventories", "UPDATE clocks"])
-def test_move_to_a_parent_during_its_removal(store, stopped_at, statement):
-    moved, parent = new_provider(store), new_provider(store)
-    removed, outcome = stopped_at(
-        statement, lambda: provider.delete(store, parent), lambda: move(store, moved, parent)
-    )
-    assert removed is None
-    assert isinstance(outcome, exception.CannotSaveProvider)
-    assert_sound(store)
-
-
-@pytest.mark.parametrize("moved_to_root", [False, True])
-def test_removal_of_the_old_parent_during_a_move(store, stopped_at, moved_to_root):
-    parent, other = new_provider(store), new_provider(store)
-    child = new_provider(store, parent=parent)
-    moved, removed = stopped_at(
-        "UPDATE clocks",
-        lambda: move(store, child, None if moved_to_root else other),
-        lambda: provider.delete(store, parent),
-    )
-    assert not is_refused(moved)
-    assert removed is None
-    assert_sound(store)
-
-
 @pytest.mark.parametrize("statement", ["DELETE FROM inventories", "UPDATE clocks"])
 @pytest.mark.parametrize("write", ["aggregates", "traits", "inventory", "reshape", "parent"])
 def test_write_during_the_removal_of_the_provider(store, stopped_at, statement, write):
@@ -213,28 +152,6 @@ def assert_no_rows_of_removed_providers(store):
         tables.resource_provider_aggregates,
     ):
         assert {row.resource_provider_id for row in rows(store, table)} <= ids
-    assert_sound(store)
-
-
-def test_concurrent_moves_do_not_create_a_loop_of_two(store):
-    for _ in range(TIMES):
-        one, two = new_provider(store), new_provider(store)
-        outcomes = at_once(
-            lambda one=one, two=two: move(store, one, two),
-            lambda one=one, two=two: move(store, two, one),
-        )
-        assert accepted(outcomes) == 1
-        assert_sound(store)
-
-
-@pytest.mark.parametrize("statement", ["root_provider_id=", "UPDATE clocks"])
-def test_move_during_another_move_does_not_create_a_loop(store, stopped_at, statement):
-    one, two = new_provider(store), new_provider(store)
-    moved, refused = stopped_at(
-        statement, lambda: move(store, one, two), lambda: move(store, two, one)
-    )
-    assert not is_refused(moved)
-    assert isinstance(refused, exception.CannotSaveProvider)
     assert_sound(store)
 
 
@@ -279,19 +196,6 @@ def test_move_during_another_move(store, stopped_at, statement):
         lambda: move(store, child, third),
     )
     assert accepted(outcomes) == 2
-    assert_sound(store)
-
-
-def test_tree_move_during_the_creation_of_a_child(store, stopped_at):
-    """A child created while the move waits for locks moves as well."""
-    tree, other = new_provider(store), new_provider(store)
-    born, moved = stopped_at(
-        "UPDATE clocks",
-        lambda: provider.create(store, uuid(), "child", tree),
-        lambda: move(store, tree, other),
-    )
-    assert not is_refused(born)
-    assert not is_refused(moved)
     assert_sound(store)
 
 
@@ -410,57 +314,6 @@ def test_concurrent_inventory_updates_and_claims_keep_usage(store):
 # --- names ------------------------------------------------------------------------------
 
 
-def test_concurrent_removal_and_use_of_a_class(store):
-    for turn in range(TIMES):
-        host, name = new_provider(store), f"CUSTOM_{turn}"
-        resource_class.create(store, name)
-        outcomes = at_once(
-            lambda name=name: resource_class.delete(store, name),
-            lambda host=host, name=name: set_inventories(store, host, **{name: 1}),
-        )
-        assert accepted(outcomes) == 1, outcomes
-        assert_sound(store)
-
-
-def test_class_removal_during_its_use(store, stopped_at):
-    resource_class.create(store, "CUSTOM_A")
-    host = new_provider(store)
-    used_, removed = stopped_at(
-        "INSERT INTO inventories",
-        lambda: inventory.create(store, CreateInventory(host, "CUSTOM_A", Inventory(total=1))),
-        lambda: resource_class.delete(store, "CUSTOM_A"),
-    )
-    assert not is_refused(used_)
-    assert isinstance(removed, exception.ResourceClassInUse)
-
-
-def test_class_use_during_its_removal(store, stopped_at):
-    resource_class.create(store, "CUSTOM_A")
-    host = new_provider(store)
-    removed, used_ = stopped_at(
-        "DELETE FROM resource_classes",
-        lambda: resource_class.delete(store, "CUSTOM_A"),
-        lambda: inventory.create(store, CreateInventory(host, "CUSTOM_A", Inventory(total=1))),
-    )
-    assert removed is None
-    assert isinstance(used_, exception.UnknownResourceClass)
-
-
-@pytest.mark.parametrize("statement", ["DELETE FROM resource_classes", "UPDATE clocks"])
-def test_reshape_with_a_class_during_its_removal(store, stopped_at, statement):
-    resource_class.create(store, "CUSTOM_A")
-    host = new_provider(store)
-    change = ReplaceInventories(host, 0, {"CUSTOM_A": Inventory(total=1)})
-    removed, outcome = stopped_at(
-        statement,
-        lambda: resource_class.delete(store, "CUSTOM_A"),
-        lambda: reshaper.reshape(store, [change]),
-    )
-    assert removed is None
-    assert isinstance(outcome, exception.UnknownResourceClass)
-    assert_sound(store)
-
-
 def test_class_that_is_created_again_during_its_use(store, backend):
     """The inventory gets the id of the class that exists in the end."""
     resource_class.create(store, "CUSTOM_A")
@@ -476,49 +329,6 @@ def test_class_that_is_created_again_during_its_use(store, backend):
     assert backend == "sqlite" or passed == [None]
     assert inventory.list_of(store, host).inventories.keys() == {"CUSTOM_A"}
     assert_sound(store)
-
-
-def test_concurrent_removal_and_use_of_a_trait(store):
-    for turn in range(TIMES):
-        host, name = new_provider(store), f"CUSTOM_{turn}"
-        trait.ensure(store, name)
-        outcomes = at_once(
-            lambda name=name: trait.delete(store, name),
-            lambda host=host, name=name: trait.replace(store, host, 0, [name]),
-        )
-        assert accepted(outcomes) == 1, outcomes
-
-
-def test_trait_removal_during_its_use(store, stopped_at):
-    trait.ensure(store, "CUSTOM_A")
-    host = new_provider(store)
-    replaced, removed = stopped_at(
-        "INSERT INTO resource_provider_traits",
-        lambda: trait.replace(store, host, 0, ["CUSTOM_A"]),
-        lambda: trait.delete(store, "CUSTOM_A"),
-    )
-    assert not is_refused(replaced)
-    assert isinstance(removed, exception.TraitInUse)
-
-
-def test_trait_use_during_its_removal(store, stopped_at):
-    trait.ensure(store, "CUSTOM_A")
-    host = new_provider(store)
-    removed, replaced = stopped_at(
-        "DELETE FROM traits",
-        lambda: trait.delete(store, "CUSTOM_A"),
-        lambda: trait.replace(store, host, 0, ["CUSTOM_A"]),
-    )
-    assert removed is None
-    assert isinstance(replaced, exception.TraitsNotFound)
-
-
-def test_class_creation_during_another_creation(store, stopped_at):
-    """Each takes the next free id."""
-    names = ("CUSTOM_A", "CUSTOM_B")
-    works = (lambda name=name: resource_class.create(store, name) for name in names)
-    assert stopped_at("INSERT INTO resource_classes", *works) == (None, None)
-    assert set(names) <= set(resource_class.list_all(store).names)
 
 
 def test_concurrent_creations_of_classes(store):
