@@ -1,10 +1,9 @@
-"""``openstack resource capacity show``, ``consumer list`` and ``provider tree``."""
+"""``openstack resource capacity show`` and ``provider tree``."""
 
 import argparse
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from urllib.parse import urlencode
 
 from osc_lib.command import command
@@ -12,24 +11,19 @@ from osc_lib.exceptions import BadRequest, CommandError
 from osc_lib.shell import OpenStackShell
 
 from placement.cli import mixes
-from placement.cli.cells import Complete, Shown, aligned, by_line, cells, query_cell
-from placement.cli.client import consumers, get
+from placement.cli.cells import Shown, aligned, by_line, cells, query_cell
+from placement.cli.client import get
 from placement.cli.command import (
     Table,
     WrittenOutput,
     add_options,
     columns_with_names,
     given,
-    is_table,
-    wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
 from placement.core.text import printable
-from placement.insight.audit.model import MIGRATION
-from placement.insight.consumers.model import UNKNOWN_TYPE
 from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
-from placement.insight.names import Names
 
 Provider = Response
 """A provider of the document of ``GET /insight/providers``."""
@@ -42,38 +36,6 @@ _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
 """The properties that identify a group of roots; the first one that it has is shown."""
-_CONSUMER_COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
-_TABLE_COLUMNS = ("uuid", "name", "project_id", "type", "created_at", "allocations")
-_LONG = ("generation", "updated_at")
-_LONG_OF_TABLE = ("user_id",)
-_NAMES_OF_CONSUMER = ("name", "project", "providers")
-_OPTIONS = {
-    "project_id": ("--project", "<project>", "Only consumers of this project, by name or ID."),
-    "user_id": ("--user", "<user>", "Only consumers of this user."),
-    "type": (
-        "--type",
-        "<type>",
-        "Only consumers of this type; unknown stands for consumers without a type.",
-    ),
-    "provider": (
-        "--provider",
-        "<provider>",
-        "Only consumers with allocations on this provider, by name or UUID.",
-    ),
-    "in_tree": (
-        "--in-tree",
-        "<provider>",
-        "Only consumers with allocations in the tree of this provider, by name or UUID.",
-    ),
-    "older_than": (
-        "--older-than",
-        "<time>",
-        "Only consumers created before this time: 30d, yesterday or 2026-11-25 18:00 (UTC).",
-    ),
-    "limit": ("--limit", "<limit>", "Number of consumers to list, at most 10000. Default: 1000."),
-    "marker": ("--marker", "<marker>", "Begin after this page."),
-}
-
 _DISABLED = "COMPUTE_STATUS_DISABLED"
 _PROVIDER_COLUMNS = ("name", "uuid", "usage")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
@@ -183,90 +145,6 @@ def _on_enabled_hosts(
     of_root = [value for name, value in shape if name == "root_required"]
     others = [pair for pair in shape if pair[0] != "root_required"]
     return [*others, ("root_required", ",".join([*of_root, f"!{_DISABLED}"]))]
-
-
-class ListResourceConsumer(WrittenOutput, command.Lister):
-    """List consumers with their allocations, in the order of their UUIDs."""
-
-    important = ("uuid", "allocations", "name", "project_id", "created_at")
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
-        add_options(parser, _OPTIONS)
-        parser.add_argument("--all", action="store_true", help="List all consumers, page by page.")
-        parser.add_argument(
-            "--long", action="store_true", help="Also show generation and time of the last write."
-        )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each consumer."""
-        of_table = is_table(parsed_args)
-        cell = _table_cell if of_table else _consumer_cell
-        more = (*(_LONG_OF_TABLE if of_table else ()), *_LONG) if parsed_args.long else ()
-        columns = columns_with_names(
-            parsed_args,
-            (*(_TABLE_COLUMNS if of_table else _CONSUMER_COLUMNS), *more),
-            _NAMES_OF_CONSUMER,
-        )
-        names = CommandNames(self.app)
-        consumers = self._read(parsed_args, names)
-        known: Names = {}
-        if wants_names(parsed_args, _NAMES_OF_CONSUMER):
-            servers = [consumer["uuid"] for consumer in consumers if consumer["type"] != MIGRATION]
-            known = {**names.servers(servers), **names.projects}
-        if of_table and known.keys().isdisjoint(consumer["uuid"] for consumer in consumers):
-            columns = tuple(name for name in columns if name != "name")
-        return columns, [
-            cells((cell(consumer, name, known) for name in columns), known)
-            for consumer in consumers
-        ]
-
-    def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[Response]:
-        query = given(arguments, _OPTIONS)
-        if "project_id" in query:
-            query["project_id"] = names.project(query["project_id"])
-        for name in ("provider", "in_tree"):
-            if name in query:
-                query[name] = names.provider(query[name])
-        if arguments.all:
-            return list(consumers(self.app, query))
-        document = get(self.app, "/consumers", query)
-        if document["next"]:
-            self.note(f"To list more: --marker {document['next']}")
-        page: list[Response] = document["consumers"]
-        return page
-
-
-def _table_cell(consumer: Response, column: str, names: Names) -> object:
-    """Return the cell of a table, where a project has its name or its id."""
-    if column == "uuid":
-        return Complete(consumer["uuid"], printable)
-    if column == "type":
-        return consumer["type"] or UNKNOWN_TYPE
-    if column == "project_id":
-        project = consumer["project_id"]
-        return Complete(project, lambda _: printable(names.get(project, str(project))))
-    return _consumer_cell(consumer, column, names)
-
-
-def _consumer_cell(consumer: Response, column: str, names: Names) -> object:
-    if column == "name":
-        return names.get(consumer["uuid"])
-    if column == "project":
-        return names.get(consumer["project_id"])
-    providers = consumer["providers"]
-    if column == "providers":
-        return providers
-    value = consumer[column]
-    return Shown(value, partial(_allocations, providers)) if column == "allocations" else value
-
-
-def _allocations(providers: Names, amounts: Mapping[str, Mapping[str, int]]) -> str:
-    return "\n".join(
-        f"{printable(providers.get(uuid, uuid))}: "
-        + ", ".join(f"{name}={amount}" for name, amount in by_class.items())
-        for uuid, by_class in amounts.items()
-    )
 
 
 class ShowProviderTree(WrittenOutput, command.Lister):

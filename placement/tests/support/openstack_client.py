@@ -92,6 +92,11 @@ def add_claim(url, consumer, amounts, *, project="demo", kind="INSTANCE"):
     _send("PUT", f"{url}/allocations/{consumer}", document)
 
 
+def remove_claim(url, consumer):
+    """Delete the allocations of a consumer by HTTP."""
+    _send("DELETE", f"{url}/allocations/{consumer}", None)
+
+
 def _send(method, url, document):
     headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
     requests.request(method, url, json=document, headers=headers, timeout=60).raise_for_status()

@@ -1,8 +1,16 @@
 """The commands of ``openstack`` that read all at once, against what ``make serve`` starts."""
 
+import uuid
+
 import pytest
 
-from placement.tests.support.openstack_client import AGGREGATE, Client, add_claim, add_host
+from placement.tests.support.openstack_client import (
+    AGGREGATE,
+    Client,
+    add_claim,
+    add_host,
+    remove_claim,
+)
 from placement.tests.support.processes import ApiProcess
 
 SERVERS = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d{number}" for number in range(10, 13)]
@@ -15,6 +23,7 @@ def openstack(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
         client = Client(service.url)
+        client.url = service.url
         client.host = add_host(service.url, "host1", aggregates=[AGGREGATE], DISK_GB=100)
         client.child = add_host(service.url, "numa0", client.host, VCPU=16)
         add_host(service.url, "host0")
@@ -67,3 +76,23 @@ def test_consumers_are_listed(openstack):
     every = openstack("resource consumer list", "--limit=1", "--all", "--project=demo")
     assert [each["uuid"] for each in every] == SERVERS
     assert openstack("resource consumer list", "--older-than=2020-01-01T00:00:00Z") == []
+
+
+def test_who_has_the_most(openstack):
+    large = str(uuid.uuid4())
+    add_claim(openstack.url, large, {openstack.child: {"VCPU": 3}, openstack.host: {"DISK_GB": 7}})
+    try:
+        first = openstack("resource consumer list", "--sort", "-VCPU", "--limit=1")
+        assert [each["uuid"] for each in first] == [large]
+        last = openstack("resource consumer list", "--sort=VCPU", f"--in-tree={openstack.host}")
+        assert last[-1]["uuid"] == large
+        for by, group in (("host", "host1"), ("aggregate", AGGREGATE), ("project", "demo")):
+            rows = openstack("resource consumer list", "--group-by", by, "--sort", "-VCPU")
+            expected = {by: group, "consumers": 4, "DISK_GB": 7, "VCPU": 9}
+            assert rows == [expected]
+        unknown = openstack.run("resource consumer list", "--sort", "-VCPUS")
+        assert unknown.stderr == "No listed consumer has VCPUS.\n"
+        refused = openstack.refused("resource consumer list", "--sort=VCPU", f"--marker={large}")
+        assert "sorted by UUID" in refused
+    finally:
+        remove_claim(openstack.url, large)
