@@ -3,7 +3,7 @@
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
 import { amounts, dateTime, decimal, percent, plural, reason, times } from "../format";
-import { Ago, Breakable, Choices, Empty, Failure, Id, Name } from "../parts";
+import { Ago, Breakable, Choices, Empty, Failure, Id, Name, TreeLink } from "../parts";
 import { keyOf, refused } from "../refusals";
 import { addressOf, changed } from "../router";
 import { useLoaded, useNameOf, useSettled, useShared, useTicks } from "../state";
@@ -205,8 +205,26 @@ function RequestPanel({ request }: { request: RecordedRequest }) {
           <a href={addressOf("shape", "", request.query)}>Try this request now</a>
         </p>
       )}
+      {request.claim && <Holders claim={request.claim} />}
       {request.explanation && <Details request={request} />}
     </section>
+  );
+}
+
+// Who has what the claim did not get: the trees of its providers, with their consumers.
+function Holders({ claim: { allocations = {}, providers = {} } }: { claim: Claim }) {
+  const uuids = Object.keys(allocations);
+  if (uuids.length === 0) return null;
+  return (
+    <p>
+      Consumers of{" "}
+      {uuids.map((uuid, index) => (
+        <span key={uuid}>
+          {index > 0 && ", "}
+          <TreeLink uuid={uuid} name={providers[uuid] ?? uuid} />
+        </span>
+      ))}
+    </p>
   );
 }
 

@@ -158,6 +158,8 @@ def test_the_tree_shows_children_inventories_and_consumers(small, open_page):
     chosen = page.locator("[aria-current=true]")
     assert "gpu1" in chosen.inner_text()
     assert "INSTANCE" in text_of(page)
+    page.get_by_label("Rows").select_option("projects")
+    expect(page.get_by_role("table", name="1 project")).to_contain_text("VCPU")
 
 
 def test_a_provider_that_does_not_exist(small, open_page):
@@ -212,6 +214,9 @@ def test_a_refused_claim_is_listed_and_opens(small_to_change, open_page):
     page = open_page(f"{small_to_change.url}{PAGE}#/requests")
     page.get_by_role("link", name="Refused claim").first.click()
     wait_for_text(page, "Refused claim: not enough free")
+    page.get_by_role("link", name="host1").last.click()
+    wait_for_text(page, "Consumers")
+    assert SERVER in text_of(page)
 
 
 def test_a_request_id_opens_its_explanation(small_to_change, open_page):

@@ -1,0 +1,44 @@
+// The sums of consumers, and their order.
+
+import { compare } from "./cloud";
+import type { Consumer } from "./documents";
+
+export interface Project {
+  id: string;
+  consumers: number;
+  sums: Record<string, number>;
+}
+
+// The sums of the amounts of the consumers of each project.
+export function projectsOf(consumers: readonly Consumer[]): Project[] {
+  const byProject = new Map<string, Consumer[]>();
+  for (const consumer of consumers) {
+    const of = byProject.get(consumer.project_id) ?? [];
+    byProject.set(consumer.project_id, [...of, consumer]);
+  }
+  return [...byProject].map(([id, of]) => ({ id, consumers: of.length, sums: sumsOf(of) }));
+}
+
+export function sumsOf(consumers: readonly Consumer[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const { allocations } of consumers) {
+    for (const [name, amount] of Object.values(allocations).flatMap(Object.entries<number>)) {
+      sums[name] = (sums[name] ?? 0) + amount;
+    }
+  }
+  return sums;
+}
+
+// The classes of the consumers; memory and VCPU, which fill most hosts, are first.
+export function classesOf(consumers: readonly Consumer[]): string[] {
+  const rank = (name: string) => (name === "MEMORY_MB" ? 0 : name === "VCPU" ? 1 : 2);
+  return Object.keys(sumsOf(consumers)).sort((a, b) => rank(a) - rank(b) || compare(a, b));
+}
+
+export function mostFirst<T>(
+  rows: readonly T[],
+  name: string,
+  sums: (row: T) => Record<string, number>,
+): T[] {
+  return [...rows].sort((a, b) => (sums(b)[name] ?? 0) - (sums(a)[name] ?? 0));
+}
