@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -99,10 +99,8 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser; it takes ``--sort -VCPU`` as ``--sort=-VCPU``."""
-        parser = super().get_parser(prog_name)
-        parser.parse_args = partial(_parsed, parser.parse_args)  # type: ignore[method-assign]
-        return parser
+        """Return the parser of the options."""
+        return _with_descending_sort(super().get_parser(prog_name))
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each consumer or group."""
@@ -217,13 +215,27 @@ class Order:
         return -amount if self.is_descending else amount
 
 
-def _parsed(parse_args: Callable[..., Any], arguments: Sequence[str] | None = None) -> Any:
-    """Return the options: argparse would take the value ``-VCPU`` as an option."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    for index in range(len(words) - 1, 0, -1):
-        if words[index - 1] == "--sort":
-            words[index - 1 : index + 1] = [f"--sort={words[index]}"]
-    return parse_args(words)
+def _with_descending_sort(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Return a parser that takes ``--sort -VCPU`` as ``--sort=-VCPU``, which argparse does not."""
+
+    of_cliff: Any = type(options)  # a private name
+
+    class Parser(of_cliff):  # type: ignore[misc]
+        def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+            words = list(sys.argv[1:] if args is None else args)
+            for index in range(len(words) - 1, 0, -1):
+                if words[index - 1] == "--sort":
+                    words[index - 1 : index + 1] = [f"--sort={words[index]}"]
+            return super().parse_args(words, namespace)
+
+    return Parser(
+        prog=options.prog,
+        description=options.description,
+        formatter_class=options.formatter_class,
+        conflict_handler=options.conflict_handler,
+        parents=[options],
+        add_help=False,
+    )
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:
