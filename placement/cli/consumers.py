@@ -26,9 +26,10 @@ from placement.cli.names import CommandNames
 from placement.core.text import printable
 from placement.insight.audit.model import MIGRATION
 from placement.insight.consumers.model import MOST_OF_A_PAGE, UNKNOWN_TYPE
+from placement.insight.documents import Response
 from placement.insight.names import Names
 
-Consumer = Mapping[str, Any]
+Consumer = Response
 """A consumer of the document of ``GET /insight/consumers``."""
 
 _COLUMNS = ("uuid", "project_id", "user_id", "type", "created_at", "allocations")
@@ -175,9 +176,9 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
     def _check(self, order: "Order | None", sums: Collection[Mapping[str, int]]) -> None:
         """Write a line if nothing has the class by which to sort."""
         if order and sums and not any(order.resource_class in amounts for amounts in sums):
-            self.app.stderr.write(f"No listed consumer has {order.resource_class}.\n")
+            self.note(f"No listed consumer has {order.resource_class}.")
 
-    def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[dict[str, Any]]:
+    def _read(self, arguments: argparse.Namespace, names: CommandNames) -> list[Consumer]:
         query = given(arguments, _OPTIONS)
         if "project_id" in query:
             query["project_id"] = names.project(query["project_id"])
@@ -192,8 +193,8 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             return list(consumers(self.app, query))
         document = get(self.app, "/consumers", query)
         if document["next"]:
-            self.app.stderr.write(f"To list more: --marker {document['next']}\n")
-        page: list[dict[str, Any]] = document["consumers"]
+            self.note(f"To list more: --marker {document['next']}")
+        page: list[Consumer] = document["consumers"]
         return page
 
 
@@ -217,7 +218,6 @@ class Order:
 
 def _with_descending_sort(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Return a parser that takes ``--sort -VCPU`` as ``--sort=-VCPU``, which argparse does not."""
-
     of_cliff: Any = type(options)  # a private name
 
     class Parser(of_cliff):  # type: ignore[misc]
@@ -263,7 +263,7 @@ def _shares(
     return shares
 
 
-def _table_cell(consumer: Consumer, column: str, names: Names) -> Any:
+def _table_cell(consumer: Consumer, column: str, names: Names) -> object:
     """Return the cell of a table, where a project has its name or its id."""
     if column == "uuid":
         return Complete(consumer["uuid"], printable)
@@ -275,7 +275,7 @@ def _table_cell(consumer: Consumer, column: str, names: Names) -> Any:
     return _consumer_cell(consumer, column, names)
 
 
-def _consumer_cell(consumer: Consumer, column: str, names: Names) -> Any:
+def _consumer_cell(consumer: Consumer, column: str, names: Names) -> object:
     if column == "name":
         return names.get(consumer["uuid"])
     if column == "project":
