@@ -6,6 +6,8 @@ import { ago, amount, amountOf } from "../src/format";
 import { History, polyline, untilNow } from "../src/history";
 import { MOST_REFUSALS, Refusals } from "../src/refusals";
 import { tabOf } from "../src/tab";
+import { NO_TOTALS } from "../src/cloud";
+import { unusable } from "../src/views/cards";
 
 function refusal(id: string, at = "2026-11-21T02:14:07Z", count = 1): RecordedRequest {
   return {
@@ -121,4 +123,12 @@ test("amounts have the unit of their class", () => {
   assert.equal(amountOf("DISK_GB", 280, 2048), "0.3 / 2 TiB");
   assert.equal(amountOf("MEMORY_MB", 24 * 1024, 1.5 * 1024 ** 2), "24 GiB / 1.5 TiB");
   assert.equal(amountOf("VCPU", 28, 128), "28 / 128");
+});
+
+test("unusable capacity is a part of the free capacity of enabled hosts", () => {
+  const totals = { ...NO_TOTALS, free: 10, disabled: 6 };
+  assert.equal(unusable(totals, 9), 3);
+  assert.equal(unusable(totals, 6), 0);
+  assert.equal(unusable(totals, 30), 10);
+  assert.equal(unusable(totals), 0);
 });

@@ -192,6 +192,7 @@ def test_the_wallboard_has_no_controls_and_escape_leaves_it(small, open_page):
     page.get_by_role("button", name="Wallboard").click()
     page.locator("nav").wait_for(state="hidden", timeout=MILLISECONDS)
     assert page.locator(".filters").is_hidden()
+    wait_for_text(page, "resources=VCPU:4,MEMORY_MB:8192")  # the shape of "unusable"
     page.keyboard.press("Escape")
     page.locator("nav").wait_for(timeout=MILLISECONDS)
 
