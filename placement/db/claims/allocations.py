@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -113,8 +113,7 @@ class Allocations(Statements):
 
     def on_provider(self, uuid: str) -> ProviderAllocations:
         """Return the allocations on a provider, by consumer.  Raises: ProviderNotFound."""
-        generation, found = find_with(self._connection, _ON_PROVIDER, uuid)
-        rows = [_Allocated(*row) for row in found]
+        generation, rows = find_with(self._connection, _ON_PROVIDER, uuid)
         return ProviderAllocations(generation, _allocated_resources(rows), _newest(rows))
 
     def of_consumer(self, uuid: str) -> ConsumerAllocations:
@@ -123,7 +122,7 @@ class Allocations(Statements):
         rows = [row for row in result if row.consumer_uuid == uuid]
         if not rows:
             return ConsumerAllocations(None, {}, None)
-        row, allocated = rows[0], [_Allocated(*row[:5]) for row in rows]
+        row, allocated = rows[0], [row[:5] for row in rows]
         consumer = Consumer(uuid, row.project_id, row.user_id, row.consumer_generation, row.type)
         return ConsumerAllocations(consumer, _allocated_resources(allocated), _newest(allocated))
 
@@ -251,22 +250,17 @@ _USAGE = {False: _usage(_OF_PROJECT), True: _usage(_OF_USER)}
 _USAGE_BY_TYPE = {False: _usage_by_type(_OF_PROJECT), True: _usage_by_type(_OF_USER)}
 
 
-class _Allocated(NamedTuple):
-    """An amount, on or of what has the UUID and the generation."""
-
-    resource_class: str
-    amount: int
-    modified_at: datetime | None
-    uuid: str
-    generation: int
+# A resource class, an amount and its time; the UUID and generation of the provider or consumer
+_Allocated = tuple[str, int, datetime | None, str, int]
 
 
 def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResources]:
     """Group rows by the UUID of the provider or consumer."""
-    generations = {row.uuid: row.generation for row in rows}
+    generations: dict[str, int] = {}
     resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in rows:
-        resources[row.uuid][row.resource_class] += row.amount
+    for resource_class, amount, _, uuid, generation in rows:
+        generations[uuid] = generation
+        resources[uuid][resource_class] += amount
     return {
         uuid: AllocatedResources(generations[uuid], dict(amounts))
         for uuid, amounts in resources.items()
@@ -274,4 +268,4 @@ def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResou
 
 
 def _newest(rows: Iterable[_Allocated]) -> datetime | None:
-    return max((row.modified_at for row in rows if row.modified_at), default=None)
+    return max((time for _, _, time, _, _ in rows if time), default=None)
