@@ -281,7 +281,8 @@ class Server:
             _CONNECTIONS, max(1, (files - _OTHER_FILES) // _FILES_PER_CONNECTION)
         )
         self.settings, self._listener = settings, settings.listener
-        self.address = settings.host, self._listener.getsockname()[1]
+        name = f"[{settings.host}]" if ":" in settings.host else settings.host
+        self.address = name, self._listener.getsockname()[1]
         self.threads = ThreadPoolExecutor(settings.threads)
         self.is_stopping = False
         self._connections: set[Connection] = set()

@@ -11,6 +11,7 @@ import threading
 import time
 import tracemalloc
 from contextlib import ExitStack, contextmanager, suppress
+from wsgiref.util import request_uri
 
 import psutil
 import pytest
@@ -145,11 +146,11 @@ def test_many_small_chunks_do_not_delay_others(connect):
 
 
 @contextmanager
-def serving(application):
+def serving(application, host="127.0.0.1"):
     """Serve an application in a thread of this process; yield its address."""
     with ExitStack() as stack:
-        bound = stack.enter_context(server.bound_socket("127.0.0.1", 0))
-        settings = server.Settings(application, bound, "127.0.0.1", 1, MEBIBYTE)
+        bound = stack.enter_context(server.bound_socket(host, 0))
+        settings = server.Settings(application, bound, host, 1, MEBIBYTE)
         running = server.Server(settings)
         thread = threading.Thread(target=running.serve)
         thread.start()
@@ -654,6 +655,20 @@ def test_pipelined_requests_get_their_responses_in_order(send):
 def test_expectation_without_body_gets_a_response(send):
     head = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     assert statuses(send(head + b"Expect: 100-continue\r\n\r\n")) == [200]
+
+
+def test_the_name_of_the_server_is_an_address_in_links():
+    """Without ``Host``, links have the address on which the server listens."""
+
+    def link(environ, start_response):
+        start_response("200 OK", [("Location", request_uri(environ))])
+        return []
+
+    with ExitStack() as stack:
+        address = stack.enter_context(serving(link, "::1"))
+        client = stack.enter_context(socket.create_connection(address[:2], timeout=SECONDS))
+        client.sendall(b"GET /a HTTP/1.0\r\n\r\n")
+        assert b"Location: http://[::1]:%d/a\r\n" % address[1] in read(client)
 
 
 def test_http_1_0_connection_is_closed_after_the_response(send):
