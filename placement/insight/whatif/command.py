@@ -33,7 +33,7 @@ def add_keep(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="<what>",
         help="What another host must have of the host that a server leaves: aggregates (the "
-        "default), none, or traits:<prefix>, such as traits:CUSTOM_AZ_. Can be repeated.",
+        "default), none, or also traits:<prefix>, such as traits:CUSTOM_AZ_. Can be repeated.",
     )
 
 

@@ -229,9 +229,9 @@ def _checked(
 
 def keep_of(values: Mapping[str, Sequence[str]]) -> Keep:
     """Return what a target must have of the root that a consumer leaves."""
-    kept = values.get("keep", ("aggregates",))
+    kept = values.get("keep", ())
     return Keep(
-        aggregates="aggregates" in kept,
+        aggregates="none" not in kept,
         trait_prefixes=tuple(each[7:] for each in kept if each.startswith("traits:")),
         ignored=frozenset(map(canonical, values.get("member_of", ()))),
     )

@@ -151,6 +151,10 @@ def test_traits_of_the_root_are_kept(http, store):
     configure(http, same, "traits", ["CUSTOM_AZ_A"])
     (move,) = drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["moves"]
     assert [each["uuid"] for each in move["to"]] == [same]
+    configure(http, first, "aggregates", [RACK])  # they are kept as well
+    assert drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["verdict"] == "does_not_fit"
+    query = f"provider={first}&keep=none&keep=traits:CUSTOM_AZ_"
+    assert drained(http, query)["verdict"] == "fits"
 
 
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
