@@ -41,9 +41,10 @@ from placement.insight.permissions.command import (
     yes_or_no,
 )
 from placement.insight.permissions.model import Permissions
+from placement.microversion import UNVERSIONED
 
 HOST = "127.0.0.1"
-NAMES = "/insight/names"
+NAMES = f"{UNVERSIONED}/names"
 """The path at which the command itself responds with names that nova and keystone have."""
 
 
@@ -208,11 +209,11 @@ class ServeDashboard(WrittenOutput, command.Command):
             server.serve_forever()
 
     def _check_service(self) -> None:
-        response = self._send("/insight", {}, None)
+        response = self._send(UNVERSIONED, {}, None)
         is_document = "json" in response.headers.get("Content-Type", "")
         if response.status_code != 200 or not is_document:
             content = response.content.decode(errors="replace")
-            raise failure("GET /insight", f"{response.status_code}: {content}")
+            raise failure(f"GET {UNVERSIONED}", f"{response.status_code}: {content}")
 
     def _send(self, path: str, headers: Mapping[str, str], body: bytes | None) -> UpstreamResponse:
         if path == NAMES:

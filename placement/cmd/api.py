@@ -28,6 +28,7 @@ from placement.cmd.wsgi_call import refusal
 from placement.conf.base import config_files
 from placement.dashboard import page
 from placement.http import auth, request_log
+from placement.microversion import UNVERSIONED
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
 
 # The page reads every few seconds; these lines would hide those of other clients.
-_READ_OF_PAGE = re.compile(r'\S+ "GET /insight/\S*" status: [23]')
+_READ_OF_PAGE = re.compile(rf'\S+ "GET {UNVERSIONED}/\S*" status: [23]')
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from wsgiref.util import shift_path_info
 import webob
 
 from placement.dashboard.page import PATH, DashboardMiddleware
-from placement.microversion import is_versioned
+from placement.microversion import UNVERSIONED, is_versioned
 
 # Only the headers that describe the body of the request or the response are forwarded.
 _REQUEST_HEADERS = ("Accept", "Content-Type", "If-None-Match", "OpenStack-API-Version")
@@ -29,7 +29,7 @@ class UpstreamResponse(NamedTuple):
 Send = Callable[[str, Mapping[str, str], bytes | None], UpstreamResponse]
 """Sends a GET, or a POST with a body, to a path and query, with the token of the user added."""
 
-_ROOM = "/insight/room"
+_ROOM = f"{UNVERSIONED}/room"
 """The only path to which a POST is forwarded: it writes nothing."""
 _MOST_BYTES = 65_536
 
