@@ -5,7 +5,6 @@ import logging
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from typing import Any
 
 import prettytable
@@ -15,7 +14,7 @@ from oslo_log import log
 from placement import conf as options
 from placement import db_api, terminal
 from placement.cmd import audit, errors, explain, identity, permission
-from placement.conf.base import config_files
+from placement.conf.base import parse
 from placement.db.maintenance import data_migrations
 from placement.db.maintenance.data_migrations import Migration
 from placement.db.schema import migration, revisions
@@ -30,11 +29,11 @@ Command = Callable[[cfg.ConfigOpts], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit status."""
-    command_line = sys.argv[1:] if arguments is None else list(arguments)
+    command_line = sys.argv[1:] if arguments is None else arguments
     return errors.run("placement-manage", lambda: _run(command_line))
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: Sequence[str]) -> int:
     conf = cfg.ConfigOpts()
     log.register_options(conf)
     conf.set_default("use_stderr", True)  # standard output has only the result
@@ -43,12 +42,7 @@ def _run(arguments: list[str]) -> int:
         cfg.SubCommandOpt("category", title="Command categories", handler=_add_categories)
     )
     try:
-        conf(
-            arguments,
-            project="placement",
-            version=metadata.version("openplacement"),
-            default_config_files=config_files(),
-        )
+        parse(conf, arguments)
     except cfg.RequiredOptError:
         # help and commands on the configuration do not need the database options
         if conf.category.name and conf.category.command and conf.category.needs_database:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from placement import conf as options
 from placement import db_api, deploy, policy
 from placement.cmd import errors
-from placement.conf.base import config_files
+from placement.conf.base import parse
 from placement.conf.misspelled import misspelled
 from placement.core.snapshot.provider_table import ParentLoop, tree_order
 from placement.core.snapshot.rows import NO_ROW, numbers
@@ -221,19 +220,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checks = Checks(conf)
     upgradecheck.register_cli_options(conf, checks)
     upgradecheck.CONF = conf  # the library reads --json from it
-    command_line = sys.argv[1:] if arguments is None else list(arguments)
+    command_line = sys.argv[1:] if arguments is None else arguments
     return errors.run(
         "placement-status", lambda: _run(conf, checks, command_line), failure=CANNOT_CHECK
     )
 
 
-def _run(conf: cfg.ConfigOpts, checks: Checks, arguments: list[str]) -> int:
-    conf(
-        arguments,
-        project="placement",
-        version=metadata.version("openplacement"),
-        default_config_files=config_files(),
-    )
+def _run(conf: cfg.ConfigOpts, checks: Checks, arguments: Sequence[str]) -> int:
+    parse(conf, arguments)
     with db_api.opened(conf) as checks.store:
         revisions.check_has_tables(checks.store)
         status: int = conf.command.action_fn()

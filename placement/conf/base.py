@@ -1,6 +1,8 @@
 """Options of [DEFAULT]: paths and the process as a whole; and where the configuration is found."""
 
 import os
+from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 from oslo_config import cfg
@@ -53,3 +55,10 @@ def config_files() -> list[str] | None:
     """
     folder = os.environ.get(CONFIG_DIR_VARIABLE, "").strip()
     return [str(Path(folder) / CONFIG_FILE)] if folder else None
+
+
+def parse(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
+    """Parse the command line of a program, and read the configuration files."""
+    version = metadata.version("openplacement")
+    files = config_files()
+    conf(list(arguments), project="placement", version=version, default_config_files=files)
