@@ -34,11 +34,11 @@ demo: $(VENV)/.serve  ## Serve a realistic cloud of 300 hosts to try commands an
 
 # A real Keystone is in the functional tests only. One process writes samples (DOCS_SAMPLES=write).
 test: $(VENV)/.test $(if $(filter-out placement/tests/unit% placement/tests/property%,$(T)),.keystone/.installed)  ## Run all tests (T=path for a part)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup $(T)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --durations 25 --durations-min 5 -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup $(T)
 
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)
 	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
-		LIMITED_HOSTS=3000 KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 HOSTILE_EVERY=1 INTERLEAVINGS=all PROPERTY_EXAMPLES=1000 \
+		LIMITED_HOSTS=3000 KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 HOSTILE_EVERY=1 INTERLEAVINGS=all PROPERTY_EXAMPLES=1000 DRAIN_WORLDS=3000 MIX_WORLDS=3000 \
 		$(BIN)/python -m pytest -n $(J) --dist loadgroup -o timeout=0 -rP --show-capture=stdout placement/tests/functional/stress \
 		placement/tests/functional/db/claims/test_races.py \
 		placement/tests/functional/db/interleavings \

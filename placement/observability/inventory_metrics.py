@@ -12,7 +12,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from functools import partial
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from placement.core.capacity import usable
@@ -67,6 +68,7 @@ class InventoryMetrics:
     ) -> None:
         self._survival = survival
         self._library = library
+        self._gauge = library.core.GaugeMetricFamily
         self._settings = settings
         self._consumers = consumers
         self._ids = ids
@@ -101,59 +103,47 @@ class InventoryMetrics:
             return self._text
 
     def _computed(self, snapshot: Snapshot) -> bytes:
-        gauge = self._library.core.GaugeMetricFamily
-        collector = InventoryCollector(snapshot, self._settings, self._consumers, self._ids, gauge)
+        collector = SimpleNamespace(collect=partial(self._collected, snapshot))
         text: bytes = self._library.generate_latest(collector)
         return text
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InventoryCollector:
-    """Collects the metric families of one snapshot."""
-
-    snapshot: Snapshot
-    settings: InventorySettings
-    consumers: Callable[[], Mapping[int, int]]
-    ids: Callable[[], Mapping[str, float]]
-    gauge: Callable[..., Any]
-
-    def collect(self) -> Iterator[Any]:
+    def _collected(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield all families; gauges with a deprecated name also under this name."""
-        for family in self._families():
+        for family in self._families(snapshot):
             yield family
             prefix, _, name = family.name.rpartition("_")
-            if name == "inventory" and self.settings.deprecated_names:
-                old = self.gauge(f"{prefix}_total", f"Deprecated: use {family.name}.")
+            if name == "inventory" and self._settings.deprecated_names:
+                old = self._gauge(f"{prefix}_total", f"Deprecated: use {family.name}.")
                 for sample in family.samples:
                     old.add_sample(old.name, sample.labels, sample.value)
                 yield old
 
-    def _families(self) -> Iterator[Any]:
+    def _families(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield the families of single providers, if there are few, and the families of sums."""
-        hosts = int(self.snapshot.hosts.sum())
-        limit = self.settings.max_hosts
-        yield self.gauge(
+        hosts = int(snapshot.hosts.sum())
+        limit = self._settings.max_hosts
+        yield self._gauge(
             "placement_hosts", "Number of roots that are not sharing providers.", hosts
         )
-        yield self.gauge(
+        yield self._gauge(
             "placement_metrics_by_host",
             "Whether there are metrics of single providers: 0 above [metrics]inventory_max_hosts.",
             int(hosts <= limit),
         )
-        used_ids = self.gauge(
+        used_ids = self._gauge(
             "placement_used_ids_ratio",
             "Part of the ids of 32 bits that the database has assigned.",
             labels=("column",),
         )
-        for column, share in self.ids().items():
+        for column, share in self._ids().items():
             used_ids.add_metric((column,), share)
         yield used_ids
         if hosts <= limit:
-            yield from self._by_provider()
-        yield from self._sums()
+            yield from self._by_provider(snapshot)
+        yield from self._sums(snapshot)
 
-    def _by_provider(self) -> Iterator[Any]:
-        states = list(self.snapshot.states())
+    def _by_provider(self, snapshot: Snapshot) -> Iterator[Any]:
+        states = list(snapshot.states())
         for name, text, read in _OF_INVENTORY:
             family = self._family(f"resource_{name}", text, "hostname", "resourcetype")
             for state in states:
@@ -161,7 +151,7 @@ class InventoryCollector:
                     value = read(inventory, state.used.get(resource_class, 0))
                     family.add_metric((state.provider.name, resource_class), value)
             yield family
-        held = self.consumers()
+        held = self._consumers()
         for name, text, of in (
             (
                 "generation",
@@ -181,15 +171,15 @@ class InventoryCollector:
             yield family
 
     def _family(self, name: str, text: str, *labels: str) -> Any:
-        return self.gauge(f"openstack_placement_{name}", text, labels=labels)
+        return self._gauge(f"openstack_placement_{name}", text, labels=labels)
 
-    def _sums(self) -> Iterator[Any]:
+    def _sums(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield the sums over all providers, by aggregate and by trait of the root."""
         scopes = (("cloud", ()), ("aggregate", ("aggregate",)), ("root_trait", ("root_trait",)))
-        sums = _sums_by_label(self.snapshot, self.settings.root_trait_prefix)
+        sums = _sums_by_label(snapshot, self._settings.root_trait_prefix)
         for (scope, labels), by_label in zip(scopes, sums, strict=True):
             for place, (name, text) in enumerate(_OF_SUMS):
-                family = self.gauge(
+                family = self._gauge(
                     f"placement_{scope}_{name}", text, labels=(*labels, "resource_class")
                 )
                 for (label, resource_class), amounts in sorted(by_label.items()):

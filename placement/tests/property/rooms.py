@@ -159,6 +159,8 @@ class BruteRoom:
             for uuid, held in self.consumers.items()
             if not tree.isdisjoint(held) and force.source(held) is not None
         ]
+        if not self.fits(root, movable, is_moved=False):
+            return None  # nor does it after fewer have left
         for size in range(len(movable) + 1):
             for leaving in combinations(movable, size):
                 if self.fits(root, leaving, is_moved=False) and (

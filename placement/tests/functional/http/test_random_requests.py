@@ -1,6 +1,6 @@
 """Requests made up from the description: their answers are in it, and none is our fault.
 
-By default that takes ten seconds; PLACEMENT_RANDOM_REQUESTS sets the number of requests for
+By default that takes six seconds; PLACEMENT_RANDOM_REQUESTS sets the number of requests for
 each microversion and kind, and then every microversion is asked.
 """
 
@@ -12,7 +12,7 @@ from placement import microversion
 from placement.microversion import MAX_VERSION
 
 ASKED = os.environ.get("PLACEMENT_RANDOM_REQUESTS")
-NUMBER = int(ASKED or 40)
+NUMBER = int(ASKED or 25)
 VERSIONS = (
     [str(version) for version in microversion.VERSIONS]
     if ASKED
