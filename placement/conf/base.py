@@ -61,4 +61,6 @@ def parse(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     """Parse the command line of a program, and read the configuration files."""
     version = metadata.version("openplacement")
     files = config_files()
+    # it fails: the wheel of oslo.config does not contain its templates
+    conf.unregister_opt(cfg.StrOpt("shell_completion"))
     conf(list(arguments), project="placement", version=version, default_config_files=files)

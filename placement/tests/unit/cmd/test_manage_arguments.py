@@ -51,3 +51,9 @@ def test_missing_connection_is_reported(main, capsys):
 @pytest.mark.parametrize("arguments", [[], ["upgrade"], ["downgrade", "check"]])
 def test_status_requires_upgrade_check(arguments):
     assert exit_status(status.main, *arguments) == 2
+
+
+@pytest.mark.parametrize("main", [manage.main, status.main])
+def test_help_names_no_option_that_fails(main, capsys):
+    assert exit_status(main, "--help") == 0
+    assert "--shell_completion" not in capsys.readouterr().out
