@@ -170,13 +170,17 @@ ROUTES = [
 ]
 
 
+# They have a body, and change nothing.
+PLANS = {("POST", "/insight/drain"), ("POST", "/insight/room")}
+
+
 def test_an_auditor_may_read_everything_and_change_nothing(audited, auditor):
     statuses = {
         (method, path): audited(auditor, re.sub(r"\{.*?\}", "X", path), method).status_int
         for method, path in ROUTES
     }
     refused = {route for route, status in statuses.items() if status == 403}
-    assert refused == {route for route in ROUTES if route[0] != "GET"}
+    assert refused == {route for route in ROUTES if route[0] != "GET"} - PLANS
     assert len(refused) >= 20
     assert {status for status in statuses.values() if status != 403} <= {200, 400, 404}
 

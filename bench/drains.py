@@ -1,0 +1,123 @@
+"""How often other rules about maintenance are wrong: ``python -m bench.drains [clouds]``.
+
+Random small clouds are drained. All plans, by brute force, say whether the consumers fit
+elsewhere. The rules that are compared with them:
+
+sums   the sum of each class over all consumers is free on all other enabled hosts together
+       (Watcher compares sums of VCPUs, memory and disks of a host with a backup host)
+slots  each consumer counts as the largest amount of each class over all consumers (a slot), and
+       each host has as many slots as fit (VMware's admission control by slots)
+drain  ``insight.whatif``
+"""
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from placement.core.model import SHARING_TRAIT
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import mask_of, numbers
+from placement.insight.whatif.drain import drain
+from placement.insight.whatif.model import Holder, Keep, Scene
+from placement.tests.support.drains import BruteForce, Case, random_case, root_of
+from placement.tests.support.provider_tables import snapshot_of_states
+
+Amounts = Counter[str]
+
+
+def needs(case: Case) -> list[Amounts]:
+    """Return what each consumer has, without amounts of sharing providers that remain."""
+    return [
+        sum(
+            (
+                Counter(amounts)
+                for at, amounts in held.items()
+                if at in case.drained or SHARING_TRAIT not in case.states[at].traits
+            ),
+            Counter[str](),
+        )
+        for held in case.consumers.values()
+    ]
+
+
+def free_by_host(case: Case) -> list[Amounts]:
+    """Return what is free in each tree that may take some consumer."""
+    force = BruteForce(case)
+    sources = {force.source(held) for held in case.consumers.values()}
+    free: dict[int, Amounts] = {
+        at: Counter()
+        for at in range(len(case.states))
+        if any(force.is_target(at, source) for source in sources if source is not None)
+    }
+    for (at, name), amount in force.free.items():
+        root = root_of(case.states, at)
+        if root in free:
+            free[root][name] += amount
+    return list(free.values())
+
+
+def sums_say(case: Case) -> bool:
+    """Return whether the sums fit."""
+    free = sum(free_by_host(case), Counter[str]())
+    return sum(needs(case), Counter[str]()) <= free
+
+
+def slots_say(case: Case) -> bool:
+    """Return whether there are enough slots."""
+    slot = Counter[str]()
+    for amounts in needs(case):
+        slot |= amounts
+    slots = sum(
+        min(free[name] // amount for name, amount in slot.items()) for free in free_by_host(case)
+    )
+    return len(case.consumers) <= slots
+
+
+def drain_says(case: Case) -> bool | None:
+    """Return whether a plan was found, None if it is not determined."""
+    snapshot = snapshot_of_states(case.states)
+    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
+    holders = [
+        Holder(uuid, None, None, {row_of[at]: amounts for at, amounts in held.items()})
+        for uuid, held in case.consumers.items()
+    ]
+    drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
+    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    result = drain(Scene.of(snapshot, drained, holders, keep), Deadline(20, time.monotonic))
+    return None if result.verdict == "undetermined" else result.verdict == "fits"
+
+
+def main() -> int:
+    """Print for each rule how often it is wrong, and in which direction."""
+    clouds = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    rules: Mapping[str, Callable[[Case], bool | None]] = {
+        "sums": sums_say,
+        "slots": slots_say,
+        "drain": drain_says,
+    }
+    wrong: Counter[tuple[str, str]] = Counter()
+    possible = counted = 0
+    for seed in range(clouds):
+        case = random_case(random.Random(seed))
+        force = BruteForce(case)
+        if not case.consumers or None in map(force.source, case.consumers.values()):
+            continue
+        counted += 1
+        truth = force.is_possible()
+        possible += truth
+        for name, rule in rules.items():
+            verdict = rule(case)
+            if verdict is None:
+                wrong[name, "undetermined"] += 1
+            elif verdict != truth:
+                wrong[name, "wrong fits" if verdict else "wrong does not fit"] += 1
+    print(f"{counted} clouds, in {possible} of them all consumers fit elsewhere")
+    for (name, kind), count in sorted(wrong.items()):
+        print(f"{name:<11} {kind:<18} {count:>6}  {100 * count / counted:5.1f} %")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
