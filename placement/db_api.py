@@ -82,11 +82,13 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     values = {name: options[name] for name in names}
     database = DatabaseSettings(**values, traces_sql=profiling.traces_sql(conf))
     try:
-        host = database.url.host or ""
+        url = database.url
     except ValueError:  # the port is not a number: it may be the rest of a password
         raise ArgumentError(f"its port is not a number. {_ENCODE}") from None
-    if "@" in host:
-        raise ArgumentError(f"its host has the character @. {_ENCODE}")
+    # the rest of a password, which a message about the connection would show
+    for part, text in (("host", url.host), ("database", url.host and url.database)):
+        if "@" in (text or ""):
+            raise ArgumentError(f"its {part} has the character @. {_ENCODE}")
     return database
 
 

@@ -66,6 +66,10 @@ PROBLEMS = {
         MYSQL.format(where="127.0.0.1/p").replace("u:", "u:pass@"),
         "its host has the character @",
     ),
+    "at-sign-and-slash-in-password": (
+        MYSQL.format(where="127.0.0.1/p").replace("u:", "u:pass@wo/rd"),
+        "its database has the character @",
+    ),
     "closed-port": (MYSQL.format(where="127.0.0.1:1/p"), "The database is not available"),
 }
 OF_LOGS = {

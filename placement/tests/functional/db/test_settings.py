@@ -178,6 +178,7 @@ class TestOptionsInTheLog:
         text = loaded()
         assert re.search(r"placement\.max_allocation_candidates += -1", text)
         assert re.search(r"placement_database\.connection += \*", text)
+        assert re.search(r"placement_database\.connection_parameters += \*", text)
         assert "hidden" not in text
         assert "sqlite:///" not in text
 
