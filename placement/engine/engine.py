@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -106,14 +106,16 @@ FREEZE_PROVIDERS = 1_000
 class View:
     """A snapshot with the clocks and names at which it was read, and their lineage.
 
-    ``refreshed_at`` is when this process read the last write that is in it.
+    ``refreshed_at`` is when this process read the last write that is in it, ``refreshed`` the same
+    time by the monotonic clock.
     """
 
     snapshot: Snapshot
     clocks: Mapping[int, int]
     names: NameTables
-    refreshed_at: datetime
     lineage: int
+    refreshed_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    refreshed: float = field(default_factory=time.monotonic)
 
     @property
     def turn(self) -> int:
@@ -226,7 +228,7 @@ def _applied(view: View, newer: ProviderChanges) -> View:
     names = newer.names or view.names
     new_names = () if newer.names is None else (names.classes.values(), names.traits.values())
     snapshot = view.snapshot.apply(newer.states(names), newer.removed, *new_names)
-    return View(snapshot, newer.clocks, names, datetime.now(UTC), view.lineage)
+    return View(snapshot, newer.clocks, names, view.lineage)
 
 
 def load(tx: Transaction) -> View:
@@ -249,4 +251,4 @@ def loaded(tx: Transaction) -> View:
     finally:
         if collects:
             gc.enable()
-    return View(snapshot, now, names, datetime.now(UTC), tx.lineage)
+    return View(snapshot, now, names, tx.lineage)

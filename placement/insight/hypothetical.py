@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.core.model import Inventory
 from placement.core.snapshot.columns import Cell, Column
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers, wide
 from placement.core.snapshot.snapshot import Snapshot
 
 Taken = Mapping[tuple[str, int], int]
@@ -35,7 +35,7 @@ def claimed(snapshot: Snapshot, taken: Taken) -> Snapshot:
     for (name, row), amount in taken.items():
         by_class[name][row] = amount
     changed = {
-        name: _reduced(snapshot.columns[name], numbers(amounts), _amounts(amounts.values()))
+        name: _reduced(snapshot.columns[name], numbers(amounts), wide(amounts.values()))
         for name, amounts in by_class.items()
         if name in snapshot.columns
     }
@@ -111,7 +111,3 @@ def _reduced(column: Column, rows: Indices | Numbers, amounts: Amounts) -> Colum
     free[at] -= taken
     allocatable[at] = np.minimum(free[at], column.max_unit[at])
     return replace(column, free=free, allocatable=allocatable)
-
-
-def _amounts(amounts: Iterable[int]) -> Amounts:
-    return np.fromiter(amounts, dtype=np.int64)

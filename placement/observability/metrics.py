@@ -9,7 +9,6 @@ import ipaddress
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -230,10 +229,10 @@ def _of_snapshot(view: View | None, library: Any) -> Iterator[Any]:
     is_up = view is not None
     yield gauge("openstack_placement_up", "Whether the database is reachable.", int(is_up))
     if view is not None:
-        count, age = view.snapshot.size, datetime.now(UTC) - view.refreshed_at
+        count, age = view.snapshot.size, time.monotonic() - view.refreshed
         yield gauge("placement_snapshot_providers", "Number of resource providers.", count)
         yield gauge(
             "placement_snapshot_age_seconds",
             "Seconds since the snapshot last changed.",
-            age.total_seconds(),
+            age,
         )

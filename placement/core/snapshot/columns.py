@@ -1,13 +1,13 @@
 """The inventories of one resource class, as arrays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, Rows, numbers
+from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, Rows, numbers, wide
 
 UnitRule = tuple[int, int]
 """(min_unit, step_size)"""
@@ -75,7 +75,7 @@ class Column:
             unit_rule=numbers(unit_rule)[of_row],
             max_unit=numbers(cell.max_unit for cell, _ in cells)[of_row],
             unit_rules=tuple(unit_rules),
-            free=_amounts(cell.free for cell, _ in cells)[of_row],
+            free=wide(cell.free for cell, _ in cells)[of_row],
         )
 
     def __len__(self) -> int:
@@ -157,16 +157,12 @@ class Column:
         return Column(self.rows, allocatable, unit_rule, max_unit, tuple(unit_rules), free)
 
 
-def _amounts(values: Iterable[int]) -> Amounts:
-    return np.fromiter(values, dtype=np.int64)
-
-
 NO_INVENTORIES = Column(
     rows=numbers(()),
     allocatable=numbers(()),
     unit_rule=numbers(()),
     max_unit=numbers(()),
     unit_rules=(),
-    free=_amounts(()),
+    free=wide(()),
 )
 """The column of a class without inventories."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.core.model import Provider
 from placement.core.snapshot.provider_table import ProviderTable, TreeOrder, tree_order
-from placement.core.snapshot.rows import NO_ROW, Indices, Mask, Numbers, Rows, numbers
+from placement.core.snapshot.rows import NO_ROW, Ids, Indices, Mask, Numbers, Rows, wide
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Forest:
 
     row_of: Mapping[str, int]
     uuids: Sequence[str]
-    ids: Numbers
+    ids: Ids
     parent: Numbers
     root: Numbers
     subtree_size: Numbers
@@ -66,7 +66,7 @@ class Forest:
 
     def rows_with_ids(self, ids: Collection[int]) -> Numbers:
         """Return the rows of the providers with these ids, ascending; some may not exist."""
-        return np.flatnonzero(np.isin(self.ids, numbers(ids))).astype(np.int32)
+        return np.flatnonzero(np.isin(self.ids, wide(ids))).astype(np.int32)
 
     def has(self, provider: Provider) -> bool:
         """Return whether the provider, which may have been created again, is in its place."""
@@ -101,7 +101,7 @@ class Forest:
         for row in set(removed_rows):
             del row_of[self.uuids[row]]
         row_of.update({provider.uuid: count + number for number, provider in enumerate(new)})
-        ids = np.append(self.ids, numbers(provider.id for provider in new))
+        ids = np.append(self.ids, wide(provider.id for provider in new))
         parent = np.append(self.parent, np.full(len(new), NO_ROW, dtype=np.int32))
         orphans = np.flatnonzero(np.isin(parent, removed_rows))
         parent[orphans] = [row_of.get(self.uuids[row], NO_ROW) for row in parent[orphans].tolist()]
@@ -118,9 +118,7 @@ class Forest:
         return row is not None and self.ids.item(row) == provider.id
 
 
-def _ordered(
-    row_of: dict[str, int], uuids: Sequence[str], ids: Numbers, trees: TreeOrder
-) -> Forest:
+def _ordered(row_of: dict[str, int], uuids: Sequence[str], ids: Ids, trees: TreeOrder) -> Forest:
     """Return the forest; the arguments have the former rows, ``row_of`` becomes part of it."""
     order = trees.order
     uuids = [uuids[row] for row in order.tolist()]

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.core.snapshot.rows import NO_ROW, Indices, Mask, Numbers, numbers
+from placement.core.snapshot.rows import NO_ROW, Ids, Indices, Mask, Numbers, numbers, wide
 
 T = TypeVar("T")
 
@@ -124,10 +124,10 @@ class Shared(Generic[T]):
 class ProviderTable:
     """Providers in any order; every column has one value for each provider."""
 
-    ids: Numbers
+    ids: Ids
     uuids: Sequence[str]
     names: Sequence[str]
-    generations: Numbers
+    generations: Ids
     parent_uuids: Sequence[str | None]
     root_uuids: Sequence[str]
     modified_at: Sequence[datetime | None]
@@ -203,10 +203,10 @@ def _taken(values: Sequence[T], at: Iterable[int]) -> list[T]:
 
 
 NO_PROVIDERS = ProviderTable(
-    ids=numbers(()),
+    ids=wide(()),
     uuids=(),
     names=(),
-    generations=numbers(()),
+    generations=wide(()),
     parent_uuids=(),
     root_uuids=(),
     modified_at=(),

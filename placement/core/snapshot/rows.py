@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 Numbers: TypeAlias = NDArray[np.int32]
 Amounts: TypeAlias = NDArray[np.int64]
+Ids: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -25,9 +26,9 @@ def numbers(rows: Iterable[int]) -> Numbers:
     return np.fromiter(rows, dtype=np.int32)
 
 
-def concatenated(parts: Iterable[Numbers]) -> Numbers:
-    """Concatenate the arrays; without any, return an empty array."""
-    return np.concatenate([numbers(()), *parts])
+def wide(values: Iterable[int]) -> NDArray[np.int64]:
+    """Return numbers that can exceed 32 bits as an array: sums, and what SQLite stores."""
+    return np.fromiter(values, dtype=np.int64)
 
 
 def mask_of(rows: Numbers | Indices, size: int) -> Mask:

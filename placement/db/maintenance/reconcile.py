@@ -15,6 +15,7 @@ from placement.db.clocks import start_epoch
 from placement.db.store import Store, ignore
 from placement.db.tables import (
     GENERATION,
+    NUMBERED,
     allocations,
     consumers,
     placement_aggregates,
@@ -53,6 +54,22 @@ def reconcile(store: Store, report: Report = ignore) -> int:
         checked += len(batch)
         report(f"Checked the usage counters of {checked} of {len(provider_ids)} providers")
     return corrected
+
+
+def advance_sequences(connection: sa.Connection) -> None:
+    """Let the sequences of PostgreSQL continue after the largest ids.
+
+    Logical replication, and restores of rows only, write ids without the sequences.
+    """
+    if connection.dialect.name != "postgresql":
+        return
+    for table in NUMBERED:
+        owned = sa.func.pg_get_serial_sequence(table, "id")
+        if sequence := connection.scalar(sa.select(owned)):
+            connection.exec_driver_sql(
+                f"SELECT setval('{sequence}', max(id)) FROM {table} HAVING max(id) >="  # noqa: S608
+                f" (SELECT last_value + CAST(is_called AS integer) FROM {sequence})"
+            )
 
 
 def convert_uuids(store: Store) -> int:

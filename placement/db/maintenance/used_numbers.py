@@ -62,22 +62,6 @@ def used_ids(connection: sa.Connection) -> list[UsedNumbers]:
     return [UsedNumbers(f"{table}.id", int(value)) for table, value in counters]
 
 
-def advance_sequences(connection: sa.Connection) -> None:
-    """Let the sequences of PostgreSQL continue after the largest ids.
-
-    Logical replication, and restores of rows only, write ids without the sequences.
-    """
-    if connection.dialect.name != "postgresql":
-        return
-    for table in NUMBERED:
-        owned = sa.func.pg_get_serial_sequence(table, "id")
-        if sequence := connection.scalar(sa.select(owned)):
-            connection.exec_driver_sql(
-                f"SELECT setval('{sequence}', max(id)) FROM {table} HAVING max(id) >="  # noqa: S608
-                f" (SELECT last_value + CAST(is_called AS integer) FROM {sequence})"
-            )
-
-
 def used_numbers(connection: sa.Connection) -> list[UsedNumbers]:
     """Return the used numbers of each column with 32 bits.
 

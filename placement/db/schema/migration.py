@@ -27,8 +27,12 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from placement.db import clocks, errors
-from placement.db.maintenance.reconcile import Report, convert_uuids, reconcile
-from placement.db.maintenance.used_numbers import advance_sequences
+from placement.db.maintenance.reconcile import (
+    Report,
+    advance_sequences,
+    convert_uuids,
+    reconcile,
+)
 from placement.db.schema import compatibility, seed
 from placement.db.schema.compatibility import BASE, REVISIONS
 from placement.db.schema.revisions import recorded as recorded_revision

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
-from placement.core.snapshot.rows import NO_ROW, Numbers, concatenated, numbers
+from placement.core.snapshot.rows import NO_ROW, Ids, numbers, wide
 from placement.db.snapshot import grouped_rows
 from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of, warn_once
 from placement.db.tables import (
@@ -107,7 +107,7 @@ class SnapshotReader:
         statement = sa.select(grouped_rows.joined(self._dialect, *_PROVIDER)).group_by(
             _provider.id // grouped_rows.IDS_OF_NAMES
         )
-        integers: tuple[list[Numbers], ...] = ([], [], [], [])
+        integers: tuple[list[Ids], ...] = tuple([wide(())] for _ in range(4))
         times: list[datetime | None] = []
         uuids: list[str] = []
         names: list[str] = []
@@ -118,11 +118,11 @@ class SnapshotReader:
             )
             # arrays: Python integers that remain until the end would leave gaps between the names
             for arrays, column in zip(integers, columns, strict=True):
-                arrays.append(numbers(map(int, column)))
+                arrays.append(wide(map(int, column)))
             times.extend(map(time_of, time_texts))
             uuids.extend(map(grouped_rows.unescaped, uuid_texts))
             names.extend(map(grouped_rows.unescaped, name_texts))
-        return *map(concatenated, integers), times, uuids, names
+        return *map(np.concatenate, integers), times, uuids, names
 
     def _amounts(
         self, index_of: Mapping[int, int], names: NameTables

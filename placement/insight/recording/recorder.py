@@ -37,8 +37,8 @@ PRUNE_BATCH: Final = 100
 
 _PRUNE_AFTER_SECONDS = 600.0
 _PAUSE_SECONDS = 10.0
+# The requests are marked again after this time: other processes have written their counts.
 _SUPERSEDE_AFTER_SECONDS = 5.0
-_SUPERSEDE_AGAIN = timedelta(seconds=5)  # until other processes have written their counts
 _MOST_KEYS = 10_000
 _MOST_FOUND = 10_000
 _SECONDS_BETWEEN_WARNINGS = 60.0
@@ -107,7 +107,7 @@ class Recorder:
         self._explanations: dict[str, _Allowance] = {}
         self._keys: set[str] = set()  # of records that this process wrote
         self._repeated: dict[str, RecordedRequest] = {}
-        self._found: dict[str, datetime] = {}
+        self._found: dict[str, tuple[datetime, float]] = {}
         self._due: float | None = None  # when a timer writes the counts
 
     def admits(self, kind: str) -> bool:
@@ -198,7 +198,8 @@ class Recorder:
         with self._counting:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
-            self._found[global_request_id] = datetime.now(UTC).replace(tzinfo=None)
+            at = datetime.now(UTC).replace(tzinfo=None)
+            self._found[global_request_id] = at, self._clock() + _SUPERSEDE_AFTER_SECONDS
         self._flush_after(_SUPERSEDE_AFTER_SECONDS)
 
     def _flush_after(self, seconds: float) -> None:
@@ -246,10 +247,10 @@ class Recorder:
             self._pause(error, records)
 
     def _supersede(self) -> None:
-        now = datetime.now(UTC).replace(tzinfo=None)
         with self._counting:
-            found = self._found
-            self._found = {each: at for each, at in found.items() if now - at < _SUPERSEDE_AGAIN}
+            found = {each: at for each, (at, _) in self._found.items()}
+            now, pending = self._clock(), self._found
+            self._found = {each: (at, end) for each, (at, end) in pending.items() if now < end}
         try:
             if found:
                 sql.supersede(self._store, found)

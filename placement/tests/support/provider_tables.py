@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from placement.core.model import Inventory, ProviderState
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
-from placement.core.snapshot.rows import numbers
+from placement.core.snapshot.rows import numbers, wide
 from placement.core.snapshot.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -28,10 +28,10 @@ def table_of(states: Iterable[ProviderState]) -> ProviderTable:
     all_states = list(states)
     providers = [state.provider for state in all_states]
     return ProviderTable(
-        ids=numbers(provider.id for provider in providers),
+        ids=wide(provider.id for provider in providers),
         uuids=[provider.uuid for provider in providers],
         names=[provider.name for provider in providers],
-        generations=numbers(provider.generation for provider in providers),
+        generations=wide(provider.generation for provider in providers),
         parent_uuids=[provider.parent_uuid for provider in providers],
         root_uuids=[provider.root_uuid for provider in providers],
         modified_at=[provider.modified_at for provider in providers],

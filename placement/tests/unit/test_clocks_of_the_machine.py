@@ -2,28 +2,71 @@
 
 import ast
 
-from placement.tests.unit.test_architecture import MODULES, tree_of
+from placement.tests.unit.test_architecture import MODULES, name_of, tree_of
 
-# Uses of the time of day of the module ``time``, by module. Each needs a reason.
-TIMES_OF_DAY: dict[str, set[str]] = {}
+# Modules that use the time of day, with the times that they need it for. None is the begin of an
+# interval in one process.
+TIMES_OF_DAY = {
+    "cmd.wsgi_call": "the header Date",
+    "db.clocks": "columns: created_at, updated_at",
+    "engine.engine": "last_write_seen, for readers",
+    "http.response": "the header Last-Modified",
+    "insight.audit.live_consumers": "the end of the grace period, compared with columns",
+    "insight.audit.live_sources": "when a list was read, compared with columns",
+    "insight.audit.report": "when an audit began, for readers",
+    "insight.explanation.explain": "when a request was explained, for readers",
+    "insight.identity.sql": "the oldest conflicts, compared with columns",
+    "insight.queries": "parameters such as 'yesterday'",
+    "insight.recording.http": "the hours of a summary, compared with columns",
+    "insight.recording.recorder": "columns, and the oldest records to keep",
+    "insight.recording.reports": "when a request was recorded",
+    "insight.repair.plan_file": "when a plan was written, for readers",
+    "objects.provider": "how long ago another process changed a provider, by its column",
+}
+
+# What returns the time of day without an argument
+READINGS = {
+    "time": {"time", "time_ns", "ctime", "localtime", "gmtime", "asctime", "strftime"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+    "utils": {"formatdate", "localtime"},
+}
+FUNCTIONS = READINGS["time"] | READINGS["utils"]
 
 
 def times_of_day(tree):
-    """Return the functions of the module ``time`` for the time of day that a module uses."""
-    functions = {"time", "time_ns"}
+    """Yield the functions for the time of day that a module uses, by any name of their modules."""
+    modules = {"time": "time", "datetime": "datetime", "date": "date", "utils": "utils"}
     for node in ast.walk(tree):
         match node:
-            case ast.Attribute(value=ast.Name(id="time"), attr=name) if name in functions:
-                yield name
-            case ast.ImportFrom(module="time", names=names):
-                yield from functions & {each.name for each in names}
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                modules |= {each.asname: each.name for each in names if each.asname}
+        match node:
+            case ast.ImportFrom(module="time" | "email.utils", names=names):
+                yield from FUNCTIONS & {each.name for each in names}
+            case ast.Attribute(value=ast.Name(id=of), attr=name):
+                if name in READINGS.get(modules.get(of, ""), ()):
+                    yield name
+            case ast.Attribute(value=ast.Attribute(attr=of), attr=name):
+                if name in READINGS.get(of, ()):
+                    yield name
 
 
-def test_times_of_day_are_listed():
-    used = {module: set(times_of_day(tree_of(module))) for module in MODULES}
-    assert {module: names for module, names in used.items() if names} == TIMES_OF_DAY
+def test_modules_that_use_the_time_of_day_are_listed():
+    used = {name_of(path) for path in MODULES if any(times_of_day(tree_of(path)))}
+    assert used == TIMES_OF_DAY.keys()
 
 
 def test_uses_are_found():
-    code = "import time\nfrom time import time_ns\nmonotonic, now = time.monotonic(), time.time()"
-    assert set(times_of_day(ast.parse(code))) == {"time", "time_ns"}
+    code = """
+import datetime, email.utils, time
+import time as clock
+from datetime import datetime as moment
+from email.utils import formatdate
+from time import time_ns
+time.monotonic(), time.perf_counter(), moment.fromisoformat("2026-01-01")
+time.time(), clock.gmtime(), moment.now(), datetime.datetime.utcnow(), datetime.date.today()
+email.utils.localtime()
+"""
+    expected = ["formatdate", "time_ns", "time", "gmtime", "now", "utcnow", "today", "localtime"]
+    assert sorted(times_of_day(ast.parse(code))) == sorted(expected)

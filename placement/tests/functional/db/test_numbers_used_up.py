@@ -6,7 +6,17 @@ from placement import exception
 from placement.db.maintenance.used_numbers import LAST, shares_of_ids, used_numbers
 from placement.db.schema import migration
 from placement.db.tables import NUMBERED, allocations, consumers, projects, resource_providers
-from placement.tests.support.factories import claim, generation, new_provider, rows, uuid
+from placement.engine.engine import Engine
+from placement.tests.support.factories import (
+    assert_sound,
+    claim,
+    generation,
+    new_provider,
+    rows,
+    set_inventories,
+    uuid,
+)
+from placement.tests.support.snapshots import contents
 from placement.tests.support.sql import execute
 
 TABLES = ["allocations", "consumers", "inventories", "resource_providers"]
@@ -112,6 +122,23 @@ def test_error_names_the_table_whose_generations_are_used_up(server_store):
     set_generation(server_store, 0)
     claim(server_store, uuid(), {host: {"VCPU": 1}})
     assert generation(server_store, host) == 1
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_numbers_of_64_bits_are_loaded_and_refreshed(store):
+    """The numbers of SQLite are not used up; the next id is the one after the largest."""
+    engine, host = Engine(store), new_provider(store)
+    execute(store, f"UPDATE resource_providers SET id = {LAST}, root_provider_id = {LAST}")
+    set_inventories(store, host, VCPU=8)
+    set_generation(store, LAST)
+    engine.current()
+    other = new_provider(store, VCPU=8)
+    claim(store, uuid(), {host: {"VCPU": 1}, other: {"VCPU": 2}})
+    snapshot = engine.current()
+    assert snapshot.state(host).provider.generation == LAST + 1
+    assert snapshot.state(other).provider.id == LAST + 1
+    assert contents(snapshot) == contents(Engine(store).current())
+    assert_sound(store)
 
 
 def test_used_numbers_are_high_from_70_percent(server_store, backend):

@@ -1,7 +1,6 @@
 """Inventory as metrics: sums and single providers, computed once per interval."""
 
 import threading
-from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -211,7 +210,7 @@ class CountingEngine:
         self.reads += 1
         if self.snapshot is None:
             raise exception.DatabaseUnavailable
-        return View(self.snapshot, {}, NameTables({}, {}), datetime.now(UTC), 0)
+        return View(self.snapshot, {}, NameTables({}, {}), 0)
 
 
 @pytest.mark.parametrize("snapshot", [CLOUD, None], ids=["up", "down"])

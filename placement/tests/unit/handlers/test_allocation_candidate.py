@@ -4,7 +4,6 @@ import json
 import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -53,7 +52,7 @@ class Still:
         return self.snapshot
 
     def view(self) -> View:
-        return View(self.snapshot, {}, NameTables({}, {}), datetime.now(UTC), 0)
+        return View(self.snapshot, {}, NameTables({}, {}), 0)
 
 
 @dataclass

@@ -26,6 +26,7 @@ class Memory:
     gate: threading.Event | None = None
     entered: threading.Event = field(default_factory=threading.Event)
     attempts: int | None = None
+    superseding: list[list[str]] = field(default_factory=list)
 
     def with_max_attempts(self, attempts):
         self.attempts = attempts
@@ -50,6 +51,9 @@ class Memory:
         del self.rows[:removed]
         return removed
 
+    def supersede(self, found):
+        self.superseding.append(list(found))
+
 
 @dataclass
 class Clock:
@@ -73,7 +77,20 @@ def store(monkeypatch):
 
 @pytest.fixture
 def recorder(store, clock):
-    return Recorder(store, RecorderSettings(max_rows=200, per_second=5), clock, clock)
+    return Recorder(
+        store, RecorderSettings(max_rows=200, per_second=5), clock, clock, lambda *_: None
+    )
+
+
+def test_requests_are_superseded_for_five_seconds_whatever_the_time_of_day(store, recorder, clock):
+    """Other processes may write their counts in this time."""
+    recorder.found("global-1")
+    for _ in range(3):
+        recorder.flush()
+        clock.now += 4
+    assert store.superseding == [["global-1"]] * 3
+    recorder.flush()
+    assert len(store.superseding) == 3
 
 
 # --- rate ---------------------------------------------------------------------------------
