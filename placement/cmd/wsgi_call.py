@@ -10,12 +10,11 @@ from email.utils import formatdate
 from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 import h11
 
-from placement import exception
 from placement.http.middleware import AfterResponse
 from placement.http.request import Request
 from placement.http.request_log import RequestLog, refuse
@@ -23,6 +22,7 @@ from placement.http.request_log import RequestLog, refuse
 LOG = logging.getLogger(__name__)
 
 _REQUEST_LINE = re.compile(r"([A-Z]{1,20}) (/[^ ?]{0,1000})")
+_SCHEME_AND_HOST = re.compile(r"\Ahttps?://[^/?]*", re.IGNORECASE)  # a target may have them
 _INVALID_VALUE = re.compile(r"[^\t -~\x80-\xff]")
 _WITHOUT_BODY = ("204", "304")
 _RESPONSE_MEMORY_BYTES = 256 * 2**10  # larger responses are stored in a temporary file
@@ -63,8 +63,8 @@ def refused_environment(head: bytes, peer: tuple[str, int]) -> WSGIEnvironment:
 def environment(
     request: h11.Request, peer: tuple[str, int], local: tuple[str, int], body: IO[bytes]
 ) -> WSGIEnvironment:
-    """Return the environment of a request.  Raises: BadRequest."""
-    path, _, query = _origin_form(request.target.decode()).partition("?")
+    """Return the environment of a request."""
+    path, _, query = _SCHEME_AND_HOST.sub("", request.target.decode()).partition("?")
     environ: WSGIEnvironment = {
         "REQUEST_METHOD": request.method.decode(),
         "SCRIPT_NAME": "",
@@ -87,16 +87,6 @@ def environment(
         if b"_" not in name:  # X_Auth_Token would be taken for X-Auth-Token
             _add_header(environ, name.decode(), value.decode("latin-1"))
     return environ
-
-
-def _origin_form(target: str) -> str:
-    """Return path and query of a target that may also have a scheme and a host."""
-    if target.startswith("/"):
-        return target
-    try:
-        return urlsplit(target)._replace(scheme="", netloc="", fragment="").geturl()
-    except ValueError as error:
-        raise exception.BadRequest(f"Malformed request target: {error}.") from None
 
 
 def _add_header(environ: WSGIEnvironment, name: str, value: str) -> None:

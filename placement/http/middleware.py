@@ -39,6 +39,8 @@ def _audited(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         return application
     from keystonemiddleware import audit  # noqa: PLC0415  pycadf, which others do not need
 
+    # It warns of each of its own parameters: "is not known to keystonemiddleware".
+    logging.getLogger("keystonemiddleware._common.config").setLevel(logging.ERROR)
     try:
         return cast(
             "WSGIApplication",

@@ -119,6 +119,22 @@ def test_the_log_of_development_mode_has_no_reads_of_the_page(tmp_path):
     assert logged_reads(service) == ["/insight/providers?limit=x", "/resource_providers?name=x"]
 
 
+def test_probes_and_the_files_of_the_page_are_not_logged(tmp_path):
+    variables = {
+        "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/placement.sqlite",
+        "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+        "OS_API__AUTH_STRATEGY": "noauth2",
+        "OS_INSIGHT__PAGE": "true",
+        "OS_HEALTHCHECK__ENABLED": "true",
+        "OS_METRICS__ENABLED": "true",
+        "OS_METRICS__FOLDER": str(tmp_path / "metrics"),
+    }
+    with ApiProcess(tmp_path, "--port", "0", **variables) as service:
+        for path in ("/healthcheck", "/metrics", "/insight/page/", "/resource_providers"):
+            assert service.get(path, **{"X-Auth-Token": "admin"})[0] == 200
+    assert logged_reads(service) == ["/resource_providers"]
+
+
 def logged_reads(service):
     return sorted(re.findall(r'"GET (\S+)" status', service.output.read_text()))
 

@@ -580,7 +580,17 @@ def test_chunked_request_of_http_1_0_closes_connection(send):
 
 @pytest.mark.parametrize(
     ("target", "status"),
-    [(b"http://localhost/traits", 200), (b"//traits", 404), (b"http://localhost//traits", 404)],
+    [
+        (b"http://localhost/traits", 200),
+        (b"HTTPS://localhost:1/traits?name=in:CUSTOM_A", 200),
+        (b"http://localhost?a=/traits", 200),
+        (b"http://[::1/traits", 200),
+        (b"//traits", 404),
+        (b"http://localhost//traits", 404),
+        (b"/http://localhost/traits", 404),
+        (b"ftp://localhost/traits", 404),
+        (b"*", 404),
+    ],
 )
 def test_request_target(send, target, status):
     head = b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" % target

@@ -101,6 +101,31 @@ def test_every_body_must_be_json(http):
     assert {response.status_int for response in refused} <= {400, 404}
 
 
+# They read no query.
+OTHERS = {
+    *("/resource_classes", "/resource_classes/{name}", "/traits/{name}"),
+    *("/resource_providers/{uuid}", "/allocations/{consumer_uuid}"),
+    *(
+        f"/resource_providers/{{uuid}}/{name}"
+        for name in ("inventories", "usages", "aggregates", "allocations", "traits")
+    ),
+    "/resource_providers/{uuid}/inventories/{resource_class}",
+}
+
+
+def test_routes_that_read_a_query_or_a_body_refuse_what_they_do_not_know(http):
+    service = LATEST | JSON | {"X-Roles": "admin,service"}
+    host = http.post_json("/resource_providers", {"name": "host"}, headers=service).json["uuid"]
+    for method, path in ROUTES:
+        if method == "GET":
+            route = ("GET", f"{path}?unknown=1")
+            response = request(http, route, service, (200, 204, 400, 404))
+            assert (response.status_int == 400) is (path not in OTHERS), path
+    for method, path in WITH_BODY:
+        route = (method, path.replace("{uuid}", host))
+        request(http, route, service, 400, b'{"unknown": 1}')
+
+
 def test_missing_provider_is_reported_before_a_malformed_body(http):
     headers = LATEST | JSON | {"X-Roles": "admin,service"}
     unknown = "/resource_providers/aaaaaaaa-0000-4000-8000-00000000dead"

@@ -210,6 +210,10 @@ def test_audit_events_name_the_user_of_the_token(conf, application, service, rea
         assert event["outcome"] == outcome
         assert event["initiator"]["name"] in {"compute", "reader"}
         assert re.fullmatch("[0-9a-f]{32}", event["initiator"]["id"])
+        length = round(len(token) / 8)
+        masked = f"{token[:length]} xxxxxxxx {token[-length:]}"
+        assert event["initiator"]["credential"]["token"] == masked
+        assert token[: length + 1] not in str(event)
 
 
 def latest(token):

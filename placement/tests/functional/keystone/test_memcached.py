@@ -18,6 +18,12 @@ from placement.tests.functional.keystone.conftest import CONFIGURATION
 
 pytestmark = pytest.mark.xdist_group("keystone")
 ENCRYPTED = "memcache_security_strategy = ENCRYPT\nmemcache_secret_key = secret\n"
+# options of the clients that keystonemiddleware creates
+WITHOUT_EFFECT = """memcache_use_advanced_pool = false
+memcache_pool_maxsize = 1
+memcache_pool_unused_timeout = 1
+memcache_pool_conn_get_timeout = 1
+"""
 PICKLE = b"1"  # the flags of a value that python-memcached unpickles
 COMPRESSED = b"8"
 
@@ -110,7 +116,7 @@ def _show_user(environ, start_response):
     return [environ["HTTP_X_USER_ID"].encode()]
 
 
-@pytest.mark.parametrize("options", ["", ENCRYPTED, "memcache_use_advanced_pool = false\n"])
+@pytest.mark.parametrize("options", ["", ENCRYPTED, WITHOUT_EFFECT])
 def test_what_memcached_returns_is_not_unpickled(tmp_path, options):
     file = tmp_path / "owned"
     with memcached((PICKLE, pickle.dumps(Payload(file)))) as server:

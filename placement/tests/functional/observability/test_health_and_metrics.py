@@ -72,6 +72,7 @@ class TestHealth:
     def test_backend_reports_database_and_snapshot(self, healthy):
         http = healthy(backends=["placement"], detailed=True)
         response = http.get("/healthcheck", headers={"Accept": "application/json"})
+        assert "python_version" in response.json
         (reason,) = response.json["reasons"]
         assert reason == {
             "class": "HealthcheckResult",

@@ -4,6 +4,7 @@ They take minutes and install a Debian package: ``make test-packages`` runs them
 """
 
 import fcntl
+import importlib.metadata
 import json
 import os
 import re
@@ -170,14 +171,33 @@ def test_the_wheel_installs_and_serves_in_a_clean_environment(wheel, tmp_path):
         assert_serves(url)
 
 
-@pytest.fixture
-def debian_package(sdist, tmp_path):
-    """An installed package; it is purged at the end."""
+def build_deb(sdist, folder):
+    """Return the package that is built from a source distribution."""
     if os.getuid() or not shutil.which("dh") or os.environ["PACKAGES"] != "debian":
         pytest.skip("NOT TESTED: needs root, apt-get install debhelper, and PACKAGES=debian")
     maintainer = {"DEBFULLNAME": NAME, "DEBEMAIL": EMAIL}
-    run(ROOT / "packaging/build-deb", sdist, tmp_path, env=os.environ | maintainer)
-    (package,) = tmp_path.glob("*.deb")
+    run(ROOT / "packaging/build-deb", sdist, folder, env=os.environ | maintainer)
+    (package,) = folder.glob("*.deb")
+    return package
+
+
+def test_a_library_with_another_hash_is_not_packaged(sdist, tmp_path):
+    run("tar", "--extract", "--gzip", f"--file={sdist}", f"--directory={tmp_path}")
+    (source,) = tmp_path.iterdir()
+    requirements = source / "packaging/container-requirements.txt"
+    (line,) = re.findall(r"^h11==.*\n(?: .*\n)+", requirements.read_text(), re.MULTILINE)
+    other = re.sub("sha256:[0-9a-f]{64}", "sha256:" + "0" * 64, line)
+    requirements.write_text(requirements.read_text().replace(line, other))
+    changed = tmp_path / sdist.name
+    run("tar", "--create", "--gzip", f"--file={changed}", f"--directory={tmp_path}", source.name)
+    with pytest.raises(AssertionError, match="DO NOT MATCH THE HASHES"):
+        build_deb(changed, tmp_path)
+
+
+@pytest.fixture
+def debian_package(sdist, tmp_path):
+    """An installed package; it is purged at the end."""
+    package = build_deb(sdist, tmp_path)
     with only_one_on_this_machine():
         if maintainer_of_installed() == MAINTAINER:
             purge()  # a killed run has left it
@@ -187,6 +207,12 @@ def debian_package(sdist, tmp_path):
             yield package
         finally:
             purge()
+
+
+def installed_versions(packages):
+    """Return the version of each distribution in a folder, by its normalized name."""
+    found = importlib.metadata.distributions(path=[str(packages)])
+    return {re.sub(r"[-_.]+", "-", each.name).lower(): each.version for each in found}
 
 
 @contextmanager
@@ -219,6 +245,16 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
     (packages,) = Path("/usr/lib/openplacement/lib").glob("python3.*/site-packages")
     for package in ("placement", "sqlalchemy", "numpy"):
         assert list(packages.glob(f"{package}/__pycache__/*.pyc")), "each start would compile it"
+    pinned = re.findall(
+        r"^([\w.-]+)==(\S+)",
+        (ROOT / "packaging/container-requirements.txt").read_text(),
+        re.MULTILINE,
+    )
+    assert len(pinned) > 20
+    removed = {"setuptools", "setuptools-scm", "vcs-versioning"}
+    assert installed_versions(packages) == {k: v for k, v in pinned if k not in removed} | {
+        "openplacement": VERSION
+    }
     assert maintainer_of_installed() == MAINTAINER
     assert VERSION in run("placement-manage", "--version")
     run("systemd-analyze", "verify", unit)

@@ -3,6 +3,7 @@
 The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
+import itertools
 import os
 import re
 import resource
@@ -43,6 +44,7 @@ from placement.tests.support.processes import (
     wait_for_applications,
     wait_for_text_in_log,
 )
+from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import wait_until
 
 
@@ -183,7 +185,7 @@ def test_slow_bodies_behind_a_web_server(behind_proxy, deployment, name):
         modules = ("reqtimeout", "headers")
         start_apache_proxy(deployment, path, *modules, timeout=(REQUEST_BODY_LIMIT, timeout))
     deployment.wait("/placement/")
-    slow = SLOW["body"].replace("/", "/placement/", 1).replace("9\r\n", "9000\r\n" + ALLOWED)
+    slow = SLOW_ALLOWED.replace("/", "/placement/", 1)
     with ExitStack() as stack:
         connections = [
             stack.enter_context(socket.create_connection(("127.0.0.1", deployment.port), 60))
@@ -549,6 +551,7 @@ SLOW = {
     "head": "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
     "body": "POST /resource_providers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
 }
+SLOW_ALLOWED = SLOW["body"].replace("9\r\n", f"9000\r\n{ALLOWED}")
 
 
 @pytest.mark.parametrize("slow", SLOW)
@@ -621,12 +624,17 @@ def test_clients_that_keep_connections_lose_no_request_to_the_container(containe
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_clients_that_keep_connections_lose_no_request_to_uwsgi(deployment):
     """The sample, with the lines that the page on servers adds to run without a web server."""
-    page = (ROOT / "doc" / "source" / "install" / "servers.rst").read_text()
-    (lines,) = re.findall(r"^   http = .*\n(?:   .+\n)+", page, re.MULTILINE)
-    assert "127.0.0.1:8778" in lines
-    http = "\n" + lines.replace("   ", "").replace("127.0.0.1:8778", deployment.address)
-    start_uwsgi_behind_proxy(deployment, lines=http)
+    lines = lines_of_page("http = ", deployment.address)
+    start_uwsgi_behind_proxy(deployment, lines="\n" + lines.replace("   ", ""))
     check_kept_connections(deployment)
+
+
+def lines_of_page(beginning, address):
+    """Return the lines of the page on servers that begin with these words, for an address."""
+    page = (ROOT / "doc" / "source" / "install" / "servers.rst").read_text()
+    (lines,) = re.findall(rf"^   {beginning}.*\n(?:   .+\n)+", page, re.MULTILINE)
+    assert "127.0.0.1:8778" in lines
+    return lines.replace("127.0.0.1:8778", address)
 
 
 def check_kept_connections(deployment):
@@ -636,6 +644,59 @@ def check_kept_connections(deployment):
             response = client.get(deployment.url, timeout=START_TIMEOUT_SECONDS)
             assert response.status_code == 200
             assert response.headers["Connection"] == "close"
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.xdist_group("uwsgi")
+def test_slow_clients_of_the_container_behind_nginx(container, deployment):
+    check_slow_clients(deployment, container.address, 80)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_slow_clients_of_gunicorn_behind_nginx(database_url, deployment):
+    """Without nginx, an unread response occupies one of the two threads without a limit."""
+    with sa.create_engine(database_url).begin() as connection:
+        connection.exec_driver_sql(MANY_TRAITS)
+    deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
+    gunicorn, address = program("gunicorn", "pip install gunicorn"), f"127.0.0.1:{free_port()}"
+    changes = {"bind": ("127.0.0.1:8778", address), "threads": ("threads = 8", "threads = 1")}
+    text = sample("gunicorn/placement-api.py", **changes)
+    (deployment.folder / "gunicorn.py").write_text(text)
+    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.py")
+    wait_until_ready(deployment, 2)
+    check_slow_clients(deployment, address, 12)
+
+
+MANY_TRAITS = """
+INSERT INTO traits (name) WITH RECURSIVE numbers(number) AS (
+    SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 100000
+) SELECT printf('CUSTOM_%0200d', number) FROM numbers
+"""
+UNREAD = (
+    f"GET /traits HTTP/1.1\r\nHost: a\r\nOpenStack-API-Version: placement 1.6\r\n{ALLOWED}\r\n"
+)
+
+
+def check_slow_clients(deployment, address, clients):
+    """Send requests slowly to nginx, as the page has it, or do not read the responses."""
+    nginx = program("nginx", "apt-get install nginx-light")
+    lines = lines_of_page("client_max_body_size ", address)
+    start_nginx(deployment, nginx, f"server {{ listen {deployment.address};\n{lines}}}\n")
+    deployment.wait()
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", deployment.port), 60))
+            for _ in range(clients)
+        ]
+        for connection, slow in zip(
+            connections, itertools.cycle((SLOW["head"], SLOW_ALLOWED, UNREAD))
+        ):
+            connection.sendall(slow.encode())
+        stack.enter_context(continuous_bytes(connections))
+        time.sleep(5)
+        serve_some_requests(deployment)
+        link = created(deployment.url, FORGED)
+    assert link.startswith(f"{deployment.url}/resource_providers/")
 
 
 @pytest.mark.xdist_group("uwsgi")

@@ -33,6 +33,7 @@ def test_each_file_is_served_with_a_strict_policy(app, path, content_type):
     assert response.content_type == content_type
     policy = response.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 

@@ -74,6 +74,11 @@ def test_a_request_without_token_has_no_event(events):
     assert events() == []
 
 
+def test_the_start_logs_no_warning(caplog):
+    audited()
+    assert caplog.messages == []
+
+
 def test_a_missing_map_is_named(tmp_path):
     with pytest.raises(RuntimeError, match=r"audit_map_file = \S+missing.conf cannot be read"):
         service(audit__enabled=True, audit__audit_map_file=str(tmp_path / "missing.conf"))

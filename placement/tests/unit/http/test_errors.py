@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from placement import errors, exception
+from placement import errors, exception, handler
 from placement.http import request_log
 from placement.microversion import MAX_VERSION
 from placement.tests.support.loggers import messages
@@ -74,12 +74,14 @@ def test_a_client_may_send_again_what_may_have_been_committed():
     assert errors.http_error(exception.CommitLost("gone")).headers == errors.RETRY_SOON
 
 
-def test_without_a_database_the_client_may_come_back(http):
+def test_without_a_database_the_client_may_come_back(http, caplog):
     response = http.get("/unavailable", headers=LATEST, status=503)
     assert response.headers["Retry-After"] == "1"
     detail = response.json["errors"][0]["detail"]
     assert "please try again" in detail
     assert "gone fishing" not in detail
+    (line,) = messages(caplog, handler.LOG, level=logging.WARNING)
+    assert line.endswith("Reason: gone fishing")
 
 
 def test_unprintable_text_is_escaped(http):

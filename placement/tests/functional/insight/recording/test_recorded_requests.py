@@ -68,6 +68,7 @@ def test_an_empty_response_is_found_by_both_of_its_ids(http):
     own_id = response.headers["x-openstack-request-id"]
     assert (request["request_id"], request["global_request_id"]) == (own_id, GLOBAL_ID)
     assert (request["project_id"], request["user_id"]) == ("service", "nova")
+    assert OF_NOVA["X-Auth-Token"] not in str(request)
     assert (request["kind"], request["query"]) == ("no_candidates", "resources=VCPU:7")
     assert request["microversion"] == str(MAX_VERSION)
     assert request["explanation"]["roots"] == 1
