@@ -149,8 +149,7 @@ class CandidateGenerator:
     def standalone(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the candidates of anchors whose one provider serves all slots."""
         shape = self._shapes.solution((0,) * len(self._plan.slots)).shape
-        uuids = self._snapshot.forest.uuids
-        return [Candidate(shape, (uuids[row],)) for row in rows]
+        return list(map(Candidate, repeat(shape), zip(rows)))
 
     def breadth_first(
         self, anchors: Sequence[int] | Indices, expected: int | None = None
@@ -228,9 +227,7 @@ class CandidateGenerator:
         rows = block.rows[np.add.outer(np.array(starts, dtype=np.intp), np.maximum(options, 0))]
         is_shared = options < 0
         rows[:, is_shared] = ~options[is_shared]
-        uuids = map(self._snapshot.forest.uuids.__getitem__, rows.ravel().tolist())
-        providers = zip(*[uuids] * len(options), strict=True)
-        return map(Candidate, repeat(solution.shape), providers)
+        return map(Candidate, repeat(solution.shape), map(tuple, rows.tolist()))
 
     def _stream(
         self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
@@ -252,15 +249,11 @@ class CandidateGenerator:
         self, rows: Sequence[int], solutions: _LazySolutions, skipped: int, *, has_sharing: bool
     ) -> Stream:
         """Yield the new candidates of a subproblem, from a solution on."""
-        uuids, tick = self._snapshot.forest.uuids, self._deadline.tick
-        option_uuids, index = [uuids[row] for row in rows], skipped
+        tick, index = self._deadline.tick, skipped
         while (solution := solutions.get(index)) is not None:
             tick()
             index += 1
-            providers = [
-                option_uuids[option] if option >= 0 else uuids[~option]
-                for option in solution.options
-            ]
+            providers = [rows[option] if option >= 0 else ~option for option in solution.options]
             candidate = Candidate(solution.shape, tuple(providers))
             if solution.is_in_other_trees or has_sharing:
                 if candidate in self._repeatable:

@@ -1,7 +1,7 @@
 """The candidates that a search returns, and the providers to describe with them.
 
 A candidate is a shape, which depends only on the request and on which options are equal, and the
-UUIDs of its providers. ``CandidateShapes`` makes shapes from the assignments of a problem.
+rows of its providers. ``CandidateShapes`` makes shapes from the assignments of a problem.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from placement.core.snapshot.snapshot import Snapshot
 class CandidateShape:
     """The common part of candidates that differ only in the providers that they name.
 
-    Providers are numbered by their index in ``Candidate.providers``; the first
+    Providers are numbered by their index in ``Candidate.rows``; the first
     ``len(allocations)`` have an allocation, the following providers serve
     resourceless groups only. A search has few shapes; they are compared by identity, so that
     a renderer can prepare one template for each.
@@ -29,10 +29,10 @@ class CandidateShape:
 
 
 class Candidate(NamedTuple):
-    """One way to satisfy a request: a shape, and the UUIDs of its providers."""
+    """One way to satisfy a request: a shape, and the rows of its providers."""
 
     shape: CandidateShape
-    providers: tuple[str, ...]
+    rows: tuple[int, ...]
 
 
 class WholeTrees(Iterable[ProviderEntry]):
@@ -63,6 +63,7 @@ class WholeTrees(Iterable[ProviderEntry]):
 class Candidates:
     """The result for one request.
 
+    ``uuids`` has the UUIDs by row.
     ``summaries`` are the providers to describe, in tree order or a rotation of it: from 1.29 all
     of every tree that a candidate allocates from, below 1.29 exactly the providers that
     a candidate allocates from. ``left_out`` is the number of roots that may have candidates
@@ -72,6 +73,7 @@ class Candidates:
 
     candidates: Sequence[Candidate]
     summaries: Iterable[ProviderEntry]
+    uuids: Sequence[str]
     left_out: int = 0
 
 

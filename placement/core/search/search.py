@@ -92,7 +92,7 @@ def search(  # noqa: PLR0913 - clock, randomness and turn are arguments
         whole_trees=request.nested,
         begins_with_first=bool(left_out) and settings.rotate and rng is None,
     )
-    return Candidates(candidates, entries, left_out)
+    return Candidates(candidates, entries, snapshot.forest.uuids, left_out)
 
 
 def circle_of(turn: int, roots: int) -> tuple[int, int]:
@@ -283,24 +283,24 @@ def summaries(
     forest, described = snapshot.forest, numbers(())
     for batch in batches(candidates):
         deadline.check()
-        uuids = chain.from_iterable(_allocating(batch))
-        rows = numbers(map(forest.row_of.__getitem__, uuids))
+        rows = numbers(chain.from_iterable(_allocating(batch)))
         rows = forest.root[rows] if whole_trees else rows
         described = np.unique(np.concatenate([described, rows]))
     if begins_with_first and candidates:
-        first = forest.row_of[candidates[0].providers[0]]
+        first = candidates[0].rows[0]
         first = forest.root.item(first) if whole_trees else first
-        described = np.roll(described, -int(np.searchsorted(described, first)))
+        start = described.searchsorted(first)
+        described = np.concatenate([described[start:], described[:start]])
     if whole_trees:
         return WholeTrees(snapshot, described)
     return snapshot.entries.take(described.tolist())
 
 
-def _allocating(candidates: Sequence[Candidate]) -> Iterator[tuple[str, ...]]:
+def _allocating(candidates: Sequence[Candidate]) -> Iterator[tuple[int, ...]]:
     """Yield the providers of each candidate that have an allocation."""
     counts = {shape: len(shape.allocations) for shape in {shape for shape, _ in candidates}}
-    for shape, uuids in candidates:
-        yield uuids[: counts[shape]]
+    for shape, rows in candidates:
+        yield rows[: counts[shape]]
 
 
 def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:

@@ -5,14 +5,13 @@ import time
 
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, SearchSettings
-from placement.core.search.candidates import Candidates
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.property.strategies import CLASSES, TRAITS
 from placement.tests.support.oracle import Found
 from placement.tests.support.provider_tables import snapshot_of_states
-from placement.tests.support.queries import allocations_of, mappings_of
+from placement.tests.support.queries import Offers, allocations_of, mappings_of
 
 World = list[ProviderState]
 
@@ -23,9 +22,10 @@ def snapshot_of(world: World) -> Snapshot:
 
 def search_in(
     snapshot: Snapshot, request: CandidateRequest, settings: SearchSettings, turn: int = 0
-) -> Candidates:
+) -> Offers:
     rng = random.Random(7) if settings.randomize else None
-    return search(snapshot, request, settings, Deadline(60, time.monotonic), rng=rng, turn=turn)
+    deadline = Deadline(60, time.monotonic)
+    return Offers.of(search(snapshot, request, settings, deadline, rng=rng, turn=turn))
 
 
 def found_in(

@@ -14,7 +14,7 @@ from placement.insight.capacity.model import CapacityOfRoots
 from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import requests, worlds
 from placement.tests.support.oracle import Oracle
-from placement.tests.support.queries import allocations_of
+from placement.tests.support.queries import Offers, allocations_of
 
 MOST = 200
 
@@ -24,7 +24,8 @@ def never():
 
 
 def candidates(snapshot, request):
-    return search(snapshot, request, SearchSettings(), Deadline(1, never)).candidates
+    found = search(snapshot, request, SearchSettings(), Deadline(1, never))
+    return Offers.of(found).candidates
 
 
 def after(snapshot, candidate):

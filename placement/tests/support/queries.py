@@ -8,15 +8,18 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, SearchSettings
-from placement.core.search.candidates import Candidate, Candidates
+from placement.core.search.candidates import Candidates, CandidateShape
 from placement.core.search.deadline import Deadline
 from placement.core.search.provider_filter import filter_providers
 from placement.core.search.search import search
+from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
@@ -25,6 +28,30 @@ from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
 Amounts = dict[str, dict[str, int]]
+
+
+class Offer(NamedTuple):
+    """A candidate with the UUIDs of its providers."""
+
+    shape: CandidateShape
+    providers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The result of a search, with UUIDs for rows."""
+
+    candidates: Sequence[Offer]
+    summaries: Iterable[ProviderEntry]
+    left_out: int
+
+    @classmethod
+    def of(cls, found: Candidates) -> "Offers":
+        offers = [
+            Offer(shape, tuple(found.uuids[row] for row in rows))
+            for shape, rows in found.candidates
+        ]
+        return cls(offers, found.summaries, found.left_out)
 
 
 def snapshot_of(
@@ -56,9 +83,9 @@ def ask(
     version: Version = MAX_VERSION,
     settings: SearchSettings | None = None,
     turn: int = 0,
-) -> Candidates:
+) -> Offers:
     settings = settings or SearchSettings()
-    return search(
+    found = search(
         snapshot,
         request_of(query, version),
         settings,
@@ -66,6 +93,7 @@ def ask(
         rng=random.Random(1) if settings.randomize else None,
         turn=turn,
     )
+    return Offers.of(found)
 
 
 def name_of(snapshot: Snapshot, uuid: str) -> str:
@@ -74,13 +102,13 @@ def name_of(snapshot: Snapshot, uuid: str) -> str:
     return state.provider.name
 
 
-def allocations_of(candidate: Candidate) -> Amounts:
+def allocations_of(candidate: Offer) -> Amounts:
     """Return the amounts by provider UUID and resource class."""
     pairs = zip(candidate.providers, candidate.shape.allocations, strict=False)
     return {uuid: dict(amounts) for uuid, amounts in pairs}
 
 
-def mappings_of(candidate: Candidate) -> dict[str, tuple[str, ...]]:
+def mappings_of(candidate: Offer) -> dict[str, tuple[str, ...]]:
     """Return the providers that serve each group, by suffix in the order of the request."""
     return {
         suffix: tuple(candidate.providers[number] for number in numbers)

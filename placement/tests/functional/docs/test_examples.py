@@ -16,7 +16,7 @@ from placement.core.search.search import search
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.tests.support.provider_tables import snapshot_of_states
-from placement.tests.support.queries import allocations_of
+from placement.tests.support.queries import Offers, allocations_of
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 
 GUIDE = Path(__file__).parents[4] / "doc" / "source" / "user"
@@ -80,9 +80,8 @@ def test_an_example_returns_the_candidates_that_it_shows(example):
     )
     request = candidate_request(pairs_of(example.query, names), example.version)
     result = search(snapshot, request, SearchSettings(), Deadline(60, time.monotonic))
-    assert sorted(shown(candidate, names) for candidate in result.candidates) == sorted(
-        example.expected
-    )
+    offers = Offers.of(result).candidates
+    assert sorted(shown(offer, names) for offer in offers) == sorted(example.expected)
 
 
 def test_every_example_of_the_guide_is_run():

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from placement.core.snapshot.entries import ProviderEntry
 from placement.http import response as http_response
 from placement.microversion import VERSIONS, Version
 from placement.render.candidates import pieces
-from placement.tests.support.queries import allocations_of, mappings_of
+from placement.tests.support.queries import Offer, Offers, allocations_of, mappings_of
 
 SINCE_110 = VERSIONS[10:]
 HOST, NODE, SHARE = (f"{digit * 8}-1111-2222-3333-444444444444" for digit in "abc")
@@ -48,10 +49,10 @@ ALONE = CandidateShape(allocations=({"VCPU": 2, "DISK_GB": 5},), mappings={"": (
 ODD = CandidateShape(allocations=({'CUSTOM_100%_"': 1},), mappings={"%s": (0,)})
 FOUND = Candidates(
     candidates=(
-        Candidate(SHARED, (NODE, SHARE, HOST)),
-        Candidate(ALONE, (HOST,)),
-        Candidate(ALONE, (SHARE,)),
-        Candidate(ODD, (NODE,)),
+        Candidate(SHARED, (1, 2, 0)),
+        Candidate(ALONE, (0,)),
+        Candidate(ALONE, (2,)),
+        Candidate(ODD, (1,)),
     ),
     summaries=(
         entry(HOST, None, HOST, traits=("CUSTOM_A", "HW_B", "HW_A")),
@@ -70,6 +71,7 @@ FOUND = Candidates(
             SHARE, None, SHARE, inventories={"DISK_GB": Inventory(10**9, allocation_ratio=1e30)}
         ),
     ),
+    uuids=(HOST, NODE, SHARE),
 )
 
 
@@ -80,7 +82,9 @@ def body(candidates: Candidates, version: Version) -> bytes:
 def plainly(candidates: Candidates, request: CandidateRequest, version: Version) -> dict[str, Any]:
     """Say candidates the long way, as the interface describes them."""
     return {
-        "allocation_requests": [candidate(each, version) for each in candidates.candidates],
+        "allocation_requests": [
+            candidate(each, version) for each in Offers.of(candidates).candidates
+        ],
         "provider_summaries": {
             each.state.provider.uuid: summary(each.state, request, version)
             for each in candidates.summaries
@@ -88,7 +92,7 @@ def plainly(candidates: Candidates, request: CandidateRequest, version: Version)
     }
 
 
-def candidate(each: Candidate, version: Version) -> dict[str, Any]:
+def candidate(each: Offer, version: Version) -> dict[str, Any]:
     allocations = allocations_of(each).items()
     shown: dict[str, Any] = {
         "allocations": {uuid: {"resources": amounts} for uuid, amounts in allocations}
@@ -139,16 +143,14 @@ def test_text_that_is_kept_is_kept_apart_by_version(version):
 
 @pytest.mark.parametrize("version", SINCE_110, ids=str)
 def test_none(version):
-    assert json.loads(body(Candidates((), ()), version)) == {
+    assert json.loads(body(Candidates((), (), ()), version)) == {
         "allocation_requests": [],
         "provider_summaries": {},
     }
 
 
 def test_equal_answers_are_equal_to_the_byte():
-    again = Candidates(
-        FOUND.candidates, tuple(ProviderEntry(each.state) for each in FOUND.summaries)
-    )
+    again = replace(FOUND, summaries=tuple(ProviderEntry(each.state) for each in FOUND.summaries))
     bodies = {body(each, VERSIONS[-1]) for each in (FOUND, again)}
     assert len(bodies) == 1
 
@@ -160,7 +162,7 @@ def test_a_long_response_is_never_in_memory_as_a_whole(monkeypatch):
     groups = tuple(RequestGroup(suffix=suffix, resources={"VCPU": 1}) for suffix in suffixes)
     shape = CandidateShape(({"VCPU": 1900},), dict.fromkeys(suffixes, (0,)))
     hosts = [f"{number:08}-1111-2222-3333-444444444444" for number in range(200)]
-    found = Candidates([Candidate(shape, (host,)) for host in hosts], ())
+    found = Candidates([Candidate(shape, (row,)) for row in range(len(hosts))], (), hosts)
     write = partial(pieces, found, CandidateRequest(groups), VERSIONS[-1])
     checks = []
     tracemalloc.start()

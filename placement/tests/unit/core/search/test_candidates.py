@@ -12,7 +12,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 from placement.microversion import MAX_VERSION
-from placement.tests.support.queries import ask, name_of, request_of, snapshot_of
+from placement.tests.support.queries import Offers, ask, name_of, request_of, snapshot_of
 
 PICTURE = "\n".join(
     f"cn{host}  VCPU=8\n" + "\n".join(f"  dev{host}{n}  VGPU=1" for n in range(3))
@@ -80,13 +80,14 @@ def test_a_tree_that_only_serves_groups_without_resources_is_not_described():
 
 
 def sample(seed, query=EACH + "&limit=3", **settings):
-    return search(
+    found = search(
         DEVICES,
         request_of(query),
         SearchSettings(**settings),
         Deadline(60, time.monotonic),
         rng=random.Random(seed),
     )
+    return Offers.of(found)
 
 
 def test_a_random_sample_is_uniform():

@@ -16,6 +16,7 @@ from placement.core.search.anchors import possible_anchors
 from placement.core.search.constraints import Constraints
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
+from placement.core.search.search import search
 from placement.core.search.slots import Problem, SearchPlan
 from placement.core.search.solver import Backtracking
 from placement.core.snapshot.entries import Entries
@@ -231,7 +232,8 @@ def test_the_deadline_is_checked_for_each_need(stage):
 @pytest.mark.parametrize("version", [Version(1, 26), MAX_VERSION])
 def test_the_deadline_also_ends_rendering(version):
     query = "resources=VGPU:1,VCPU:1"
-    candidates = ask(devices(3), query)
+    found_by = Deadline(60, time.monotonic)
+    candidates = search(devices(3), request_of(query), SearchSettings(), found_by)
     deadline = Deadline(0, count_up().__next__)
     with pytest.raises(SearchDeadlineExceeded):
         b"".join(pieces(candidates, request_of(query, version), version, deadline.check))

@@ -8,10 +8,10 @@ import pytest
 
 from placement.core.model import ProviderState
 from placement.core.request import SearchSettings
-from placement.core.search.candidates import Candidate
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.support.oracle import Oracle
 from placement.tests.support.queries import (
+    Offer,
     allocations_of,
     ask,
     mappings_of,
@@ -64,16 +64,16 @@ def snapshot() -> Snapshot:
 
 
 @cache
-def everything(query: str) -> list[Candidate]:
+def everything(query: str) -> list[Offer]:
     return list(ask(snapshot(), query).candidates)
 
 
-def root(candidate: Candidate) -> int:
+def root(candidate: Offer) -> int:
     forest = snapshot().forest
     return forest.root.item(forest.row_of[candidate.providers[0]])
 
 
-def text(candidate: Candidate) -> str:
+def text(candidate: Offer) -> str:
     return repr((allocations_of(candidate), mappings_of(candidate)))
 
 
@@ -86,7 +86,7 @@ def from_oracle(query: str) -> set[object]:
     return {one for states in states_of.values() for one in Oracle(states).candidates(request)}
 
 
-def as_from_oracle(candidate: Candidate) -> object:
+def as_from_oracle(candidate: Offer) -> object:
     amounts = allocations_of(candidate).items()
     return (
         frozenset((uuid, name, n) for uuid, own in amounts for name, n in own.items()),
@@ -104,7 +104,7 @@ def test_the_candidates_of_many_trees_are_those_of_the_oracle(query: str):
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_with_a_limit_roots_take_turns(query: str):
-    by_root: dict[int, list[Candidate]] = {}
+    by_root: dict[int, list[Offer]] = {}
     for candidate in everything(query):
         by_root.setdefault(root(candidate), []).append(candidate)
     assert list(by_root) == sorted(by_root)
