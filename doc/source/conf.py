@@ -31,3 +31,12 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+# `sphinx-build -b man`, for the Debian packages: page, name, description, author, section
+man_pages = [
+    ("cli/openstack", "openstack-placement", "commands of openstack for Placement", author, 1),
+    ("cli/placement-api", "placement-api", "serve the Placement API", author, 1),
+    ("cli/placement-compare", "placement-compare", "compare two Placement services", author, 1),
+    ("cli/placement-manage", "placement-manage", "maintain the database", author, 1),
+    ("cli/placement-status", "placement-status", "check before an upgrade", author, 1),
+]

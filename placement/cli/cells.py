@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from cliff.columns import FormattableColumn
 
@@ -14,7 +14,8 @@ T = TypeVar("T")
 NO_NAMES: Names = MappingProxyType({})
 
 
-class Shown(FormattableColumn[T]):
+# cliff of Debian 12 has no parameter of FormattableColumn
+class Shown(FormattableColumn, Generic[T]):  # type: ignore[type-arg]
     """A value with its text for a table; it is unchanged in the other formats."""
 
     def __init__(self, value: T, text: Callable[[T], str]) -> None:

@@ -152,11 +152,20 @@ def mark_text_tables(_app: Sphinx, doctree: nodes.document) -> None:
             block["classes"].append("text-table")
 
 
+def unlink(app: Sphinx, doctree: nodes.document, _page: str) -> None:
+    """Leave the text of links between pages in manual pages, which have no addresses for them."""
+    if app.builder.name == "man":
+        for link in list(doctree.findall(nodes.reference)):
+            if link.get("internal"):
+                link.replace_self(link.children)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directives, and the mark of tables."""
+    """Register the directives, and what changes the trees of pages."""
     for name, directive in _DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("doctree-read", mark_text_tables)
+    app.connect("doctree-resolved", unlink)
     return {"parallel_read_safe": True}
 
 

@@ -4,6 +4,7 @@ They take minutes and install a Debian package: ``make test-packages`` runs them
 """
 
 import fcntl
+import gzip
 import importlib.metadata
 import json
 import os
@@ -23,6 +24,7 @@ import pytest
 import requests
 
 import placement
+from placement.tests.support.processes import BIN
 from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 
@@ -172,13 +174,11 @@ def test_the_wheel_installs_and_serves_in_a_clean_environment(wheel, tmp_path):
 
 
 def build_deb(sdist, folder):
-    """Return the package that is built from a source distribution."""
+    """Build the packages of a source distribution."""
     if os.getuid() or not shutil.which("dh") or os.environ["PACKAGES"] != "debian":
         pytest.skip("NOT TESTED: needs root, apt-get install debhelper, and PACKAGES=debian")
     maintainer = {"DEBFULLNAME": NAME, "DEBEMAIL": EMAIL}
     run(ROOT / "packaging/build-deb", sdist, folder, env=os.environ | maintainer)
-    (package,) = folder.glob("*.deb")
-    return package
 
 
 def test_a_library_with_another_hash_is_not_packaged(sdist, tmp_path):
@@ -194,10 +194,18 @@ def test_a_library_with_another_hash_is_not_packaged(sdist, tmp_path):
         build_deb(changed, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def debian_packages(sdist, tmp_path_factory):
+    """The folder of the packages."""
+    folder = tmp_path_factory.mktemp("debian")
+    build_deb(sdist, folder)
+    return folder
+
+
 @pytest.fixture
-def debian_package(sdist, tmp_path):
-    """An installed package; it is purged at the end."""
-    package = build_deb(sdist, tmp_path)
+def debian_package(debian_packages):
+    """An installed service; it is purged at the end."""
+    (package,) = debian_packages.glob("openplacement_*.deb")
     with only_one_on_this_machine():
         if maintainer_of_installed() == MAINTAINER:
             purge()  # a killed run has left it
@@ -276,3 +284,43 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
     finally:
         shutil.rmtree(runtime)
         shutil.rmtree(folder)
+
+
+def test_the_debian_client_needs_the_libraries_that_it_declares(debian_packages, tmp_path):
+    """Its commands run with the newest releases of them, and nothing else."""
+    (package,) = debian_packages.glob("openplacement-client_*_all.deb")
+    declared = run("dpkg-deb", "--field", package, "Depends")
+    names = re.findall(r"python3-([a-z.-]+)", declared)
+    libraries = {"python-openstackclient" if name == "openstackclient" else name for name in names}
+    environment, root = tmp_path / "environment", tmp_path / "root"
+    run(sys.executable, "-m", "venv", environment)
+    run(environment / "bin/python", "-m", "pip", "install", "--quiet", *libraries)
+    run("dpkg-deb", "--extract", package, root)
+    (contents,) = root.glob("usr/lib/python3/dist-packages")
+    assert not (contents / "placement/tests").exists()
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    options = ["--os-auth-type", "admin_token", "--os-endpoint", url, "--os-token", "admin"]
+    openstack = [environment / "bin/openstack", *options]
+    client = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
+    client |= {"PYTHONPATH": str(contents)}
+    service = [BIN / "placement-api", "--development", tmp_path / "data", "--port", port]
+    with serving(service, url, tmp_path):
+        assert_serves(url)
+        tree = run(*openstack, "resource", "provider", "tree", "-f", "json", env=client)
+        plan = [*openstack, "placement", "audit", "--plan", tmp_path / "plan"]
+        refused = subprocess.run(plan, check=False, capture_output=True, text=True, env=client)
+    assert [provider["name"] for provider in json.loads(tree)] == ["host"]
+    assert (refused.returncode, "placement-manage on an API host" in refused.stderr) == (1, True)
+
+
+def test_the_debian_packages_have_manual_pages(debian_packages, tmp_path):
+    for package in debian_packages.glob("*.deb"):
+        run("dpkg-deb", "--extract", package, tmp_path)
+    pages = {path.name: path for path in tmp_path.glob("usr/share/man/man1/*")}
+    commands = {path.name for path in tmp_path.glob("usr/bin/*")} | {"openstack-placement"}
+    assert pages.keys() == {f"{command}.1.gz" for command in commands}
+    for name, path in pages.items():
+        text = gzip.decompress(path.read_bytes()).decode()
+        assert f"{name.partition('.')[0]} \\- " in text.replace("\\-p", "-p")
+        assert ":doc:" not in text

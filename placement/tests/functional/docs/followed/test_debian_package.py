@@ -1,4 +1,4 @@
-"""The Debian package: built, installed, served and removed in a container, as its page has it."""
+"""The Debian packages: built, installed, served and removed in a container, as the page says."""
 
 import os
 import subprocess
@@ -11,8 +11,9 @@ from placement.tests.functional.packaging.test_packages import CONFIGURATION
 from placement.tests.support.processes import ROOT
 
 WHEEL = executed("install/packages", "Wheel and source distribution")
-DEBIAN = executed("install/packages", "Debian package")
+DEBIAN = executed("install/packages", "Debian packages")
 SERVED = [text for text in DEBIAN if text.startswith(("runuser", "systemctl"))]
+CLIENT = DEBIAN[-2:]
 MAINTAINER = executed("admin/security")
 # as the page on servers says for a machine without a web server
 HTTP = "http = 127.0.0.1:8778\nhttp-buffer-size = 65535\nadd-header = Connection: close\n"
@@ -63,6 +64,9 @@ def test_the_debian_package_installs_serves_and_is_removed(machine):
     assert '"host"' in machine.run(f"curl -sSf -H 'X-Auth-Token: admin' {URL}/resource_providers")
     owner = machine.run("ps -o user= -p $(systemctl show -p MainPID --value placement-api)")
     assert owner.strip() == "placement"
+    machine.run(f"cd {CLONE}", *CLIENT, online=True, MANPAGER="cat")
+    options = f"--os-auth-type admin_token --os-endpoint {URL} --os-token admin"
+    assert "host" in machine.run(f"openstack {options} resource provider tree")
     machine.run("systemctl stop placement-api", "dpkg --purge openplacement")
     machine.run("test ! -e /etc/placement", "test -e /var/lib/placement/placement.sqlite")
 
