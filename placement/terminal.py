@@ -1,5 +1,7 @@
 """Output of commands: every encoding, a reader that ends early, a full disk, and progress.
 
+The programs start here, where Ctrl-C ends their imports without a traceback.
+
 Python writes what it has buffered when it exits, after the command has returned, and reports a
 failure with a traceback. So commands write it while their errors are still handled.
 """
@@ -9,6 +11,8 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import import_module
 from typing import Final
 
 CLOSED: Final = 128 + signal.SIGPIPE
@@ -73,3 +77,19 @@ def progress_line() -> Iterator[Callable[[str], object]]:
 def _show(text: str) -> None:
     sys.stderr.write(_ERASE_LINE + text)
     sys.stderr.flush()
+
+
+def _start(module: str) -> int:
+    """Import a module, and return the exit code of its ``main``."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.SIG_IGN:  # as in the background of a shell
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    main: Callable[[], int] = import_module(module).main
+    signal.signal(signal.SIGINT, handler)
+    return main()
+
+
+api = partial(_start, "placement.cmd.api")
+manage = partial(_start, "placement.cmd.manage")
+status = partial(_start, "placement.cmd.status")
+compare = partial(_start, "placement_compare.command")

@@ -42,7 +42,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             "--plan",
             metavar="<file>",
             help="Write the actions that repair the findings, for "
-            "`placement-manage audit --apply` on an API host.",
+            "placement-manage audit --apply on an API host.",
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

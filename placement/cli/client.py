@@ -4,7 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from keystoneauth1.exceptions import ClientException, ConnectionError  # noqa: A004
+from keystoneauth1.exceptions import (
+    CatalogException,
+    ClientException,
+    ConnectionError,  # noqa: A004
+)
 from osc_lib import exceptions
 from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
@@ -53,7 +57,7 @@ def _document(app: OpenStackShell, method: str, url: str, **parameters: object) 
         if error.message not in _MISSING:
             raise
         raise failure(f"{method} {url}", error) from error
-    except (ConnectionError, ValueError, LookupError, TypeError) as error:
+    except (ConnectionError, CatalogException, ValueError, LookupError, TypeError) as error:
         # Keystone's middleware, a proxy or another program responded, or nothing
         raise failure(f"{method} {url}", _cause(error)) from error
 

@@ -6,6 +6,7 @@
 import argparse
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from textwrap import fill, indent
 from typing import Any
 
 from osc_lib.command.command import Lister
@@ -35,6 +36,14 @@ def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, str]
     return {name: value for name, value in values.items() if value is not None}
 
 
+def described(docstring: str, width: int) -> str:
+    """Return a description without markup; examples, which begin with $, have their lines."""
+    paragraphs = docstring.replace("``", "").split("\n\n")
+    return "\n\n".join(
+        indent(text, "  ") if text.startswith("$") else fill(text, width) for text in paragraphs
+    )
+
+
 class WrittenOutput:
     """Mixed into a command: it fails if its output cannot be written.
 
@@ -44,6 +53,9 @@ class WrittenOutput:
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
         parser: argparse.ArgumentParser = super().get_parser(prog_name)  # type: ignore[misc]
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        width = shutil.get_terminal_size().columns - 2  # as argparse
+        parser.description = described(parser.description or "", width)
         self.add_arguments(parser)
         return parser
 

@@ -1,12 +1,11 @@
 """``openstack resource consumer list``: who has which resources, and who has the most."""
 
 import argparse
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -101,7 +100,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of the options."""
-        return _with_descending_sort(super().get_parser(prog_name))
+        return cast("argparse.ArgumentParser", _Parser(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each consumer or group."""
@@ -216,26 +215,22 @@ class Order:
         return -amount if self.is_descending else amount
 
 
-def _with_descending_sort(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Return a parser that takes ``--sort -VCPU`` as ``--sort=-VCPU``, which argparse does not."""
-    of_cliff: Any = type(options)  # a private name
+class _Parser:
+    """A parser that takes ``--sort -VCPU`` as ``--sort=-VCPU``; argparse takes it as an option."""
 
-    class Parser(of_cliff):  # type: ignore[misc]
-        def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-            words = list(sys.argv[1:] if args is None else args)
-            for index in range(len(words) - 1, 0, -1):
-                if words[index - 1] == "--sort":
-                    words[index - 1 : index + 1] = [f"--sort={words[index]}"]
-            return super().parse_args(words, namespace)
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._parser = parser
 
-    return Parser(
-        prog=options.prog,
-        description=options.description,
-        formatter_class=options.formatter_class,
-        conflict_handler=options.conflict_handler,
-        parents=[options],
-        add_help=False,
-    )
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def parse_args(self, words: Sequence[str]) -> argparse.Namespace:
+        """Return the values of the options."""
+        words = list(words)
+        if "--sort" in words[:-1]:
+            at = words.index("--sort")
+            words[at : at + 2] = ["=".join(words[at : at + 2])]
+        return self._parser.parse_args(words)
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--any-epoch",
         action="store_true",
-        help="Apply a file even if the database was restored, or `db sync` was run, after the "
+        help="Apply a file even if the database was restored, or db sync was run, after the "
         "file was written.",
     )
 

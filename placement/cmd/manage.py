@@ -62,7 +62,7 @@ def _add_categories(categories: Any) -> None:
     _add(commands, "sync", _sync, "Upgrade the schema, and reconcile the usage counters.")
     _add(commands, "version", _version, "Print the revision of the schema.")
     stamp = _add(commands, "stamp", _stamp, "Record a revision without applying it.")
-    stamp.add_argument("revision", metavar="<revision>", help="A revision, or `head`.")
+    stamp.add_argument("revision", metavar="<revision>", help="A revision, or head.")
     migrate = _add(
         commands,
         "online_data_migrations",

@@ -114,4 +114,7 @@ def connect(cloud: str | None) -> "Connection":
     try:
         return openstack.connect(cloud=cloud)
     except (SDKException, ClientException) as error:
-        raise InvalidList(f"There is no connection to nova: {error}") from error
+        raise InvalidList(
+            f"There is no connection to nova: {str(error).rstrip('.')}. Name a cloud of "
+            "clouds.yaml by --os-cloud or OS_CLOUD, or set the variables OS_*."
+        ) from error

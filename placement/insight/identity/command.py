@@ -22,7 +22,7 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plan",
         metavar="<file>",
-        help="Write the change to a new file, which `placement-manage audit --apply` applies.",
+        help="Write the change to a new file, which placement-manage audit --apply applies.",
     )
     changes = parser.add_mutually_exclusive_group()
     changes.add_argument(

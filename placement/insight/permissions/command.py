@@ -19,7 +19,7 @@ def add_permission_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=role_names,
         metavar="<role>[,<role>]",
-        help="The roles of a token, as `openstack role assignment list --names` shows them.",
+        help="The roles of a token, as openstack role assignment list --names shows them.",
     )
     parser.add_argument(
         "--project-id",

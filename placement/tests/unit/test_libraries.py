@@ -25,6 +25,7 @@ REPLACED_NAMES = {
 # Attributes that libraries document as settable.
 SETTABLE = {
     *("required", "group", "groups"),  # argparse: subparsers; a namespace
+    *("description", "formatter_class"),  # of a parser that cliff's get_parser() returns
     "daemon",  # threading.Timer
     *("msg", "args"),  # logging.LogRecord, in a filter
     "strerror",  # OSError
