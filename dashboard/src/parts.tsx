@@ -1,6 +1,7 @@
 // Small pieces that several views use.
 
 import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
 import type { RequestFailed } from "./api";
 import type { Amounts } from "./cloud";
 import { FULL_SHARE } from "./cloud";
@@ -109,6 +110,26 @@ export function Loading() {
     <p class="failure" role="alert">
       The providers cannot be shown. {detail}
     </p>
+  );
+}
+
+// A section whose content is computed when a person asks for it.
+export function Asked(props: { title: string; button: string; children: ComponentChildren }) {
+  const [asked, setAsked] = useState(false);
+  const id = useId();
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{props.title}</h2>
+      {asked ? (
+        props.children
+      ) : (
+        <p>
+          <button type="button" onClick={() => setAsked(true)}>
+            {props.button}
+          </button>
+        </p>
+      )}
+    </section>
   );
 }
 

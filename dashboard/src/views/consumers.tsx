@@ -88,7 +88,7 @@ function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
           consumer.type ?? "unknown",
           <Id uuid={consumer.project_id} kind="projects" />,
           consumer.created_at ? <Ago at={consumer.created_at} /> : "–",
-          Object.values(consumer.allocations).map(amounts).join(", "),
+          amounts(sumsOf([consumer])),
         ],
       }))}
     />

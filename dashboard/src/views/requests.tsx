@@ -75,7 +75,7 @@ function Since({ parameters }: { parameters: URLSearchParams }) {
         <input
           type="search"
           value={parameters.get("since") ?? ""}
-          placeholder="1h, yesterday, 18:00"
+          placeholder="1h, yesterday"
           spellcheck={false}
           onInput={(event) =>
             location.replace(

@@ -1,27 +1,16 @@
 // Where a shape fits after the fewest consumers moved: computed when a person asks.
 
-import { useState } from "preact/hooks";
 import type { Rooms } from "../documents";
 import { amount, plural } from "../format";
-import { Empty, Failure, Id, TreeLink } from "../parts";
+import { Asked, Empty, Failure, Id, TreeLink } from "../parts";
 import { useLoaded, useShared } from "../state";
 import { Table } from "../table";
 
 export function Room({ query }: { query: string }) {
-  const [asked, setAsked] = useState(false);
   return (
-    <section aria-labelledby="room-title">
-      <h2 id="room-title">Would it fit if consumers moved?</h2>
-      {asked ? (
-        <Found query={query} />
-      ) : (
-        <p>
-          <button type="button" onClick={() => setAsked(true)}>
-            Find the fewest moves
-          </button>
-        </p>
-      )}
-    </section>
+    <Asked title="Would it fit if consumers moved?" button="Find the fewest moves">
+      <Found query={query} />
+    </Asked>
   );
 }
 

@@ -7,7 +7,9 @@ import { useShared } from "../state";
 // UUIDs of providers are links with their names, wherever they are.
 export function Value({ value }: { value: unknown }) {
   const { cloud } = useShared().live;
-  if (Array.isArray(value)) return <>{value.map((item) => <Value value={item} />)}</>;
+  if (Array.isArray(value)) {
+    return <>{value.flatMap((item, index) => [index > 0 && ", ", <Value value={item} />])}</>;
+  }
   const uuid = uuidOf(value);
   if (uuid !== null && cloud.providers.has(uuid)) {
     return <TreeLink uuid={uuid} name={cloud.nameOf(uuid)} />;

@@ -1,30 +1,19 @@
 // Where the consumers of a tree would fit if it was gone: computed when a person asks.
 
-import { useState } from "preact/hooks";
 import type { Root } from "../cloud";
 import type { Drain } from "../documents";
 import { plural } from "../format";
-import { Breakable, Empty, Failure, Id, TreeLink } from "../parts";
+import { Asked, Breakable, Empty, Failure, Id, TreeLink } from "../parts";
 import { useLoaded, useNameOf, useShared } from "../state";
 import { number, Table } from "../table";
 
 const MOST = 100;
 
 export function WhatIf({ root }: { root: Root }) {
-  const [asked, setAsked] = useState(false);
   return (
-    <section aria-labelledby="what-if-title">
-      <h2 id="what-if-title">What if this host is gone?</h2>
-      {asked ? (
-        <Plan root={root} />
-      ) : (
-        <p>
-          <button type="button" onClick={() => setAsked(true)}>
-            Find other hosts for its consumers
-          </button>
-        </p>
-      )}
-    </section>
+    <Asked title="What if this host is gone?" button="Find other hosts for its consumers">
+      <Plan root={root} />
+    </Asked>
   );
 }
 
@@ -62,7 +51,10 @@ function Plan({ root }: { root: Root }) {
             key: move.consumer,
             cells: [
               <Id uuid={move.consumer} kind="servers" />,
-              move.to.map(({ uuid, name }) => <TreeLink key={uuid} uuid={uuid} name={name} />),
+              move.to.flatMap(({ uuid, name }, at) => [
+                at > 0 && ", ",
+                <TreeLink key={uuid} uuid={uuid} name={name} />,
+              ]),
               index + 1,
             ],
           }))}

@@ -83,7 +83,7 @@ def open_page(kept_page):
             page.remove_listener(event, listener)
         listeners.clear()
         page.unroute_all()
-        page.emulate_media(color_scheme="light")
+        page.emulate_media(color_scheme="light", forced_colors="none")
         page.set_viewport_size(VIEWPORT)
         page.mouse.move(0, 0)
         page.goto("about:blank")

@@ -13,6 +13,7 @@ from placement.tests.functional.dashboard.conftest import (
     SERVER,
     claim,
     expect,
+    inventories,
     traits,
 )
 from placement.tests.support.waiting import wait_until
@@ -222,6 +223,34 @@ def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, ope
     assert findings[0]["repair_command"] in panel.inner_text()
     panel.get_by_role("link", name=first["name"]).first.click()
     page.wait_for_url(f"**/#/tree/{first['uuid']}", timeout=MILLISECONDS)
+
+
+def test_the_providers_of_a_finding_are_apart(realistic, open_page):
+    page = opened(open_page, realistic, "#/findings?code=similar_names")
+    wait_for_text(page, "all may be the host")
+    rows = page.locator("tbody tr th").all_inner_texts()
+    assert rows
+    assert all(re.fullmatch(r"(\S+), \1\.\S+", row) for row in rows)
+
+
+def test_a_consumer_with_two_devices_has_their_sum(small_to_change, open_page):
+    second = {"name": "gpu2", "uuid": SERVER, "parent_provider_uuid": HOST}
+    small_to_change.send("POST", "/resource_providers", second)
+    path = f"/resource_providers/{SERVER}/inventories"
+    small_to_change.send("PUT", path, inventories(0, PGPU=1))
+    both = {uuid: {"resources": {"PGPU": 1}} for uuid in (GPU, SERVER)}
+    small_to_change.send("PUT", f"/allocations/{MARKUP}", claim(None, 1) | {"allocations": both})
+    page = opened(open_page, small_to_change, f"#/tree/{HOST}")
+    wait_for_text(page, "PGPU 2")
+
+
+def test_colors_of_the_system_leave_the_key_of_the_map(small, open_page):
+    page = opened(open_page, small)
+    page.emulate_media(forced_colors="active")
+    adjusted = {"td.bar": "auto", "td div.bar": "none", ".legend .swatch": "none"}
+    for selector, value in adjusted.items():
+        style = "element => getComputedStyle(element).forcedColorAdjust"
+        assert page.locator(selector).first.evaluate(style) == value
 
 
 def test_findings_of_one_code_are_shown_alone(realistic, open_page):
