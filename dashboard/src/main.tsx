@@ -84,19 +84,19 @@ function View({ address }: { address: Address }) {
 }
 
 // What the view shows, for the title of the tab.
-function titleOf({ view, id }: Address, { cloud }: Live, findings: number): string {
+function titleOf({ view, id }: Address, { cloud }: Live, findings: number | null): string {
   if (view === "tree") return cloud.nameOf(id);
-  if (view === "findings") return plural(findings, "finding");
+  if (view === "findings" && findings !== null) return plural(findings, "finding");
   return `${view.charAt(0).toUpperCase()}${view.slice(1)}`;
 }
 
 const FINDINGS_INTERVAL_MS = 300_000;
 
-// The number of findings; an audit reads whole tables, so it is rare.
-function useFindings(api: Api): number {
+// The number of findings, null if it is unknown; an audit reads whole tables, so it is rare.
+function useFindings(api: Api): number | null {
   const ticks = useTicks(FINDINGS_INTERVAL_MS);
   const { value } = useLoaded(`findings ${ticks}`, () => api.findings());
-  return value?.findings.length ?? 0;
+  return value?.findings.length ?? null;
 }
 
 function useLive(api: Api): { live: Live; version: number } {

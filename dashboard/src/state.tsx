@@ -14,8 +14,8 @@ export interface Shared {
   version: number;
   refusals: Refusals;
   names: Names;
-  // The number of findings of the audit.
-  findings: number;
+  // The number of findings of the audit; null if it is unknown.
+  findings: number | null;
 }
 
 const SharedContext = createContext<Shared | null>(null);
