@@ -1,6 +1,8 @@
 """``openstack placement audit``."""
 
 import argparse
+import os
+import shlex
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -13,7 +15,7 @@ from placement.cli.command import Table, WrittenOutput
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.finding import NOTICE, Finding
-from placement.insight.audit.kinds import Audit
+from placement.insight.audit.kinds import Audit, in_order
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
 from placement.insight.audit.model import COMPUTE_NODE, FOUND, AuditedProviders, Skipped
 from placement.insight.audit.text import Group, by_provider, cause_of, rows_text, summary
@@ -50,9 +52,10 @@ class AuditPlacement(WrittenOutput, command.Lister):
         stored = self._stored(parsed_args)
         live = self._live(parsed_args) if parsed_args.live else NO_LIST
         codes = parsed_args.code
-        commands = audit_command.commands(parsed_args, "openstack placement audit")
+        commands = audit_command.commands(parsed_args, "placement-manage", self._program())
         names = self._names_of_providers() if live.findings else {}
-        listed = [*stored.findings, *(each.listed(names, commands) for each in live.findings)]
+        of_live = (each.listed(names, commands) for each in live.findings)
+        listed = in_order((*stored.findings, *of_live))
         findings = [each for each in listed if not codes or each.code in codes]
         found = any(finding.severity != NOTICE for finding in findings)
         skipped = [
@@ -67,6 +70,16 @@ class AuditPlacement(WrittenOutput, command.Lister):
             names = self._names(findings)
             return _COLUMNS, [_row(group, names) for group in groups]
         return _COLUMNS, [_row([finding], {}) for finding in findings]
+
+    def _program(self) -> str:
+        """Return the command with the global options that select the cloud."""
+        options = self.app.options
+        words: list[str] = []
+        for name, value in (("cloud", options.cloud), ("region-name", options.region_name)):
+            variable = f"OS_{name.replace('-', '_').upper()}"
+            if value and value != os.environ.get(variable):
+                words += (f"--os-{name}", value)
+        return shlex.join(["openstack", *words, "placement", "audit"])
 
     def _names(self, findings: Iterable[Finding]) -> Names:
         """Return the names of the consumers that are servers, and of their projects."""

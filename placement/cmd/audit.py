@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -68,10 +69,11 @@ def run(conf: cfg.ConfigOpts) -> int:
     options = conf.category
     if options.apply:
         return repair.run(conf)
+    manage = _manage(conf)
     with db_api.opened(conf) as store:
-        report = _audit(store, options)
+        report = _audit(store, options, manage)
         if options.plan:
-            return _write_plan(store, report, options)
+            return _write_plan(store, report, options, manage)
     print(
         json.dumps(document(**report.as_json()))
         if options.json
@@ -80,12 +82,19 @@ def run(conf: cfg.ConfigOpts) -> int:
     return FOUND if report.has_errors else CLEAN
 
 
-def _audit(store: Store, options: Any) -> Audit:
+def _manage(conf: cfg.ConfigOpts) -> str:
+    """Return the command with the configuration files in use."""
+    files = [] if conf.config_file == conf.default_config_files else conf.config_file
+    named = (word for path in files for word in ("--config-file", path))
+    return shlex.join(["placement-manage", *named])
+
+
+def _audit(store: Store, options: Any, manage: str) -> Audit:
     settings = AuditSettings(
         options.grace_minutes,
         options.stale_days,
         frozenset(options.code),
-        commands=audit_command.commands(options),
+        commands=audit_command.commands(options, manage, f"{manage} audit"),
     )
     if options.plan or options.live:
         settings = replace(settings, at_most=ALL)
@@ -99,9 +108,9 @@ def _audit(store: Store, options: Any) -> Audit:
     return audit(store, settings, live)
 
 
-def _write_plan(store: Store, report: Audit, options: Any) -> int:
+def _write_plan(store: Store, report: Audit, options: Any, manage: str) -> int:
     planned = write_plan(options.plan, str(store.epoch()), report.findings, options.code)
     print(planned.text(options.plan, report.skipped))
     if planned.actions:
-        print(f"To apply them: placement-manage audit --apply {options.plan}")
+        print(f"To apply them: {manage} audit --apply {options.plan}")
     return FOUND if report.has_errors or planned.actions else CLEAN

@@ -56,10 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def commands(options: argparse.Namespace, program: str = "placement-manage audit") -> Commands:
+def commands(options: argparse.Namespace, manage: str, program: str) -> Commands:
     """Return the commands that write a plan with the options in use.
 
-    ``program`` compares with a list of live consumers; ``placement-manage`` plans the rest.
+    ``program`` compares with a list of live consumers; ``manage`` plans the rest. Both have the
+    global options in use.
     """
     grace: list[str] = []
     if options.grace_minutes != GRACE_MINUTES:
@@ -72,8 +73,9 @@ def commands(options: argparse.Namespace, program: str = "placement-manage audit
         *(["--allow-many-orphans"] if options.allow_many_orphans else []),
         *grace,
     ]
-    audit = ("placement-manage", "audit", *grace)
-    return Commands(shlex.join(audit), f"{program} {shlex.join(live)}")
+    return Commands(
+        manage, f"{manage} {shlex.join(['audit', *grace])}", f"{program} {shlex.join(live)}"
+    )
 
 
 def _whole(text: str) -> int:

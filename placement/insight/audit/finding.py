@@ -24,7 +24,7 @@ NOTICE: Final = "notice"
 PLAN: Final = "{commands.audit} --code {code} --plan repair.plan"
 PLAN_LIVE: Final = "{commands.live_audit} --code {code} --plan repair.plan"
 CONSUMERS: Final = "openstack resource consumer list --provider {provider.uuid}"
-IDENTITY: Final = "placement-manage identity {provider.name!q}"
+IDENTITY: Final = "{commands.manage} identity {provider.name!q}"
 SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
 
 Amounts = Mapping[str, Mapping[str, int]]
@@ -32,8 +32,9 @@ Amounts = Mapping[str, Mapping[str, int]]
 
 
 class Commands(NamedTuple):
-    """The audit commands that write a plan, with the options in use: see ``command.commands``."""
+    """The command on an API host, and the audits that write a plan: see ``command.commands``."""
 
+    manage: str = "placement-manage"
     audit: str = "placement-manage audit"
     live_audit: str = "placement-manage audit --live nova"
 

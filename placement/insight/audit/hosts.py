@@ -1,7 +1,8 @@
 """Findings about the hypervisors and the aggregates of nova."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from uuid import UUID
 
 from placement.insight.audit.finding import (
     IDENTITY,
@@ -16,13 +17,16 @@ from placement.insight.audit.finding import (
 from placement.insight.audit.model import AuditedProviders, NovaAggregate
 from placement.insight.names import short_name
 
+ServiceOf = Callable[[str], str | None]
+"""Returns the compute service of a hypervisor, None if nova does not return it."""
+
 _SET_AGGREGATES = "openstack --os-placement-api-version 1.1 resource provider aggregate set"
 
 
 class HypervisorWithoutProvider(
     Finding,
     code="hypervisor_without_provider",
-    command="placement-manage identity {hypervisor.name!q}",
+    command="{commands.manage} identity {hypervisor.name!q}",
 ):
     """A hypervisor whose UUID no provider has; ``provider`` has its name."""
 
@@ -81,11 +85,13 @@ def aggregates(
     of_nova: Mapping[str, NovaAggregate],
     hypervisors: Mapping[str, str],
     providers: AuditedProviders,
+    service_of: ServiceOf,
 ) -> Iterator[AggregatesOfNova]:
     """Yield the hosts whose aggregates of nova are not those in Placement.
 
-    The hosts of an aggregate are compute services: one that is no hypervisor, such as the service
-    of bare metal nodes, is not compared. Other aggregates of a provider are not of nova.
+    The hosts of an aggregate are compute services; ``service_of`` is called for a hypervisor with
+    another name. Bare metal nodes are not compared: nova does not synchronize their aggregates.
+    Other aggregates of a provider are not of nova.
     """
 
     def named(uuids: Collection[str]) -> list[Named]:
@@ -93,10 +99,14 @@ def aggregates(
 
     services = {name for aggregate in of_nova.values() for name in aggregate.hosts}
     by_service = _by_service(services, hypervisors)
+    known = {short_name(service) for service in services}
     for uuid in sorted(hypervisors.keys() & providers.names.keys()):
-        service = by_service.get(uuid)
+        stored, service = set(providers.aggregates.get(uuid, ())), by_service.get(uuid)
+        if is_bare_metal(hypervisors[uuid]):
+            continue
+        if service is None and (stored & of_nova.keys() or short_name(hypervisors[uuid]) in known):
+            service = service_of(uuid)
         wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
-        stored = set(providers.aggregates.get(uuid, ()))
         missing, extra = wanted - stored, (stored & of_nova.keys()) - wanted
         if missing or extra:
             removal = "remove it from the extra ones"
@@ -107,6 +117,14 @@ def aggregates(
                 aggregates=sorted(stored - extra),
                 repair="add it to the missing aggregates" if missing else removal,
             )
+
+
+def is_bare_metal(name: str) -> bool:
+    """Return whether a hypervisor is a bare metal node: its name is a UUID."""
+    try:
+        return str(UUID(name)) == name.lower()
+    except ValueError:
+        return False
 
 
 def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Mapping[str, str]:

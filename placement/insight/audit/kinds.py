@@ -32,12 +32,18 @@ KINDS: Final[Mapping[str, type[Finding]]] = {
     )
 }
 """The kinds by code, in the order in which findings are listed."""
+_POSITIONS: Final = {code: position for position, code in enumerate(KINDS)}
+
+
+def in_order(found: Iterable[Finding]) -> list[Finding]:
+    """Return findings in the order of their codes, those of a later release at the end."""
+    return sorted(found, key=lambda finding: _POSITIONS.get(finding.code, len(KINDS)))
 
 
 def findings(
     state: AuditedState, live: Iterable[Finding] = (), *, stale_before: datetime | None = None
 ) -> Iterator[Finding]:
-    """Yield the findings in the order of their codes.
+    """Yield the findings.
 
     ``live`` are the findings from a list of live consumers. With ``stale_before`` (naive UTC), the
     findings include providers with allocations whose generation did not change since.

@@ -10,12 +10,18 @@ import argparse
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from placement.insight.audit import live_sources
 from placement.insight.audit.finding import Finding
-from placement.insight.audit.hosts import AggregatesOfNova, aggregates, hypervisors
+from placement.insight.audit.hosts import (
+    AggregatesOfNova,
+    ProviderWithoutHypervisor,
+    ServiceOf,
+    aggregates,
+    hypervisors,
+)
 from placement.insight.audit.model import (
     INSTANCE,
     MIGRATION,
@@ -30,6 +36,7 @@ from placement.insight.consumers.model import UNKNOWN_TYPE, ListedConsumer
 
 ORPHANED: Final = OrphanedConsumer.code
 FEW: Final = 10
+_CELL_DOWN: Final = "a cell of nova is down, whose migrations and hypervisors are not listed"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 
 
@@ -57,6 +64,7 @@ def live_findings(
     ``connect`` is called for the source ``nova``.
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
+    connect = cache(connect)
     live = live_sources.read(options.live, options.type, connect)
     before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
     comparison = Comparison(live, providers, before, young(options.grace_minutes))
@@ -74,14 +82,30 @@ def live_findings(
         skipped += (Skipped(ORPHANED, count, reason) for reason, count in counts)
     of_servers, not_compared = comparison.servers.findings(comparison.with_allocations, current)
     found += of_servers
-    skipped += (row for row in not_compared if not options.code or row.code in options.code)
-    if live.hypervisors is not None:
-        found += hypervisors(live.hypervisors, providers)
-        found += aggregates(live.aggregates or {}, live.hypervisors, providers)
-        if live.aggregates is None and live.hypervisors:
-            reason = "nova does not list its aggregates to this user"
-            skipped.append(Skipped(AggregatesOfNova.code, len(live.hypervisors), reason))
-    return LiveFindings(found, skipped)
+    of_hosts, hosts_not_compared = _of_hosts(live, providers, partial(_service_of, connect))
+    found += of_hosts
+    skipped += (*not_compared, *hosts_not_compared)
+    codes = options.code or {row.code for row in skipped}
+    return LiveFindings(found, [row for row in skipped if row.code in codes])
+
+
+def _of_hosts(
+    live: LiveConsumers, providers: AuditedProviders, service_of: ServiceOf
+) -> LiveFindings:
+    """Return the findings about the hypervisors and aggregates of nova."""
+    if live.hypervisors is None:
+        return NO_LIST
+    found, skipped = list(hypervisors(live.hypervisors, providers)), []
+    if live.cell_is_down:
+        kept = [each for each in found if not isinstance(each, ProviderWithoutHypervisor)]
+        number = len(found) - len(kept)
+        skipped, found = [Skipped(ProviderWithoutHypervisor.code, number, _CELL_DOWN)], kept
+    if live.aggregates is None:
+        reason = "nova does not list its aggregates to this user"
+        skipped.append(Skipped(AggregatesOfNova.code, len(live.hypervisors), reason))
+    else:
+        found += aggregates(live.aggregates, live.hypervisors, providers, service_of)
+    return LiveFindings(found, [row for row in skipped if row.count])
 
 
 class Comparison:
@@ -111,34 +135,38 @@ class Comparison:
             self._add(consumer)
 
     def _add(self, consumer: ListedConsumer) -> None:
-        written_at = consumer.written_at or datetime.min
-        is_covered = self._covers(consumer)
-        # A consumer without allocations has another finding.
-        is_listed = consumer.uuid.lower() in self._live.hosts
-        is_missing = bool(consumer.allocations) and not is_listed
-        if is_listed and consumer.allocations:
-            self.with_allocations.add(consumer.uuid.lower())
-        self.missing += is_covered and is_missing
-        if written_at >= self._before:
-            self.skipped[self._young] += is_covered and is_missing
-        elif written_at >= self._live.listed_at:
-            self.skipped["written after the list"] += is_covered and is_missing
+        uuid, too_new = consumer.uuid.lower(), self._too_new(consumer)
+        not_covered = self._not_covered(consumer)
+        self.compared += not too_new and not not_covered
+        if not consumer.allocations:
+            return  # another finding
+        if uuid in self._live.hosts:
+            self.with_allocations.add(uuid)
+            if consumer.type in (None, INSTANCE):
+                self.servers.compare(consumer, too_new)
+            return
+        self.missing += not not_covered
+        if reason := not_covered or too_new:
+            self.skipped[reason] += 1
         else:
-            self.compared += is_covered
-            if is_missing and is_covered:
-                self.orphans.append(consumer)
-            elif is_missing:
-                self.skipped[self._not_covered(consumer)] += 1
-            elif consumer.type in (None, INSTANCE):
-                self.servers.compare(consumer)
+            self.orphans.append(consumer)
 
-    def _covers(self, consumer: ListedConsumer) -> bool:
-        if (consumer.type or UNKNOWN_TYPE) in self._live.types:
-            return True
-        return consumer.type is None and not self._on_nova.isdisjoint(consumer.allocations)
+    def _too_new(self, consumer: ListedConsumer) -> str:
+        """Return why a consumer is too new to be compared, empty if it is not."""
+        written_at = consumer.written_at or datetime.min
+        if written_at >= self._before:
+            return self._young
+        return "written after the list" if written_at >= self._live.listed_at else ""
 
     def _not_covered(self, consumer: ListedConsumer) -> str:
+        """Return why the list does not cover a consumer, empty if it does."""
+        if self._live.cell_is_down and consumer.type in (None, MIGRATION):
+            return _CELL_DOWN
         type_ = consumer.type or UNKNOWN_TYPE
+        if type_ in self._live.types:
+            return ""
+        if consumer.type is None and not self._on_nova.isdisjoint(consumer.allocations):
+            return ""
         is_elsewhere = consumer.type is None and self._live.covers_untyped
         where = " outside of its hosts" if is_elsewhere else ""
         return f"the list does not cover the consumer type {type_}{where} (--type {type_})"
@@ -169,6 +197,12 @@ def _hosts_of_nova(live: LiveConsumers, providers: AuditedProviders) -> set[str]
     known = {uuid for uuid, name in providers.names.items() if uuid in hypervisors}
     known |= {uuid for uuid in providers.hosts if providers.names[uuid] in hypervisors.values()}
     return known | {uuid for uuid, root in providers.roots.items() if root in known}
+
+
+def _service_of(connect: live_sources.Connect, hypervisor: str) -> str | None:
+    from placement.insight.audit.nova import service_of  # noqa: PLC0415  an extra
+
+    return service_of(connect(), hypervisor)
 
 
 def _current_hosts(

@@ -24,6 +24,7 @@ Connect = Callable[[], "Connection"]
 """Returns a connection of openstacksdk."""
 
 _NO_HOST = frozenset({"", "None", "-"})
+_WITHOUT_HOSTS: Final = "the list has no hosts"
 
 NOVA: Final = "nova"
 STDIN: Final = "-"
@@ -46,7 +47,8 @@ def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -
                 f"Line {number}: {uuid} is also on {hosts[uuid]}, line {number} has {named}."
             )
         hosts[uuid] = named or hosts.get(uuid)
-    return LiveConsumers(hosts, listed_at, types)
+    hidden = {} if any(hosts.values()) else dict.fromkeys(hosts, _WITHOUT_HOSTS)
+    return LiveConsumers(hosts, listed_at, types, hidden=hidden)
 
 
 def _uuid_of_line(text: str, number: int) -> str:

@@ -43,7 +43,8 @@ class LiveConsumers:
     the names of those that do not report.
     ``moving`` has the current host of servers in the middle of a move, ``evacuated`` the hosts
     that servers were evacuated from and that have not cleaned up. ``hidden`` are the servers
-    whose host nova does not return. ``aggregates`` are those of nova by UUID, None if unknown.
+    whose host the list lacks, with the reason. ``aggregates`` are those of nova by UUID, None if
+    unknown. While ``cell_is_down``, nova lists neither its migrations nor its hypervisors.
     """
 
     hosts: Mapping[str, str | None]
@@ -53,9 +54,10 @@ class LiveConsumers:
     down: Collection[str] = ()
     moving: Mapping[str, str] = field(default_factory=dict)
     evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
-    hidden: Collection[str] = ()
+    hidden: Mapping[str, str] = field(default_factory=dict)
     covers_untyped: bool = False
     aggregates: "Mapping[str, NovaAggregate] | None" = None
+    cell_is_down: bool = False
 
 
 class NovaAggregate(NamedTuple):

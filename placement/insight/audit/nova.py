@@ -18,8 +18,7 @@ from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
 from openstack.connection import Connection
 
-from placement.insight.audit.model import MIGRATION, InvalidList, LiveConsumers, NovaAggregate
-from placement.insight.consumers.model import UNKNOWN_TYPE
+from placement.insight.audit.model import InvalidList, LiveConsumers, NovaAggregate
 from placement.insight.nova_lists import InvalidPage, NovaList, Row, pages
 
 SERVERS_VERSION: Final = "2.69"
@@ -43,22 +42,24 @@ _MOVING: Final = frozenset(
 
 _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
+_HIDDEN: Final = "nova does not return the host of the server to this user"
+_CELL_DOWN: Final = "the cell of the server is down"
 
 
 class _Server(NamedTuple):
-    """A server; ``host`` is None if nova does not return it to this user."""
+    """A server; ``hidden`` is the reason if nova does not return the host."""
 
     status: object
     task: object
     host: str | None
-    is_hidden: bool
+    hidden: str
 
     @classmethod
     def of(cls, row: Row) -> Self:
         """Return the server in a row."""
-        host = row.get(_HOST)
-        is_hidden = _HOST not in row and row.get("status") != CELL_DOWN
-        return cls(row.get("status"), row.get("OS-EXT-STS:task_state"), host, is_hidden)
+        status, host = row.get("status"), row.get(_HOST)
+        hidden = "" if _HOST in row else _CELL_DOWN if status == CELL_DOWN else _HIDDEN
+        return cls(status, row.get("OS-EXT-STS:task_state"), host, hidden)
 
     @property
     def settled_host(self) -> str | None:
@@ -83,10 +84,6 @@ def read_nova(
             for row in pages(compute, _HYPERVISORS, {})
         }
         aggregates = _aggregates(connection)
-    is_complete = all(server.status != CELL_DOWN for server in servers.values())
-    if not is_complete:
-        types -= {MIGRATION, UNKNOWN_TYPE}  # nova leaves out the migrations of such a cell
-        covers_untyped = False
     current = [row for row in migrations if row.get("status") not in _ENDED]
     moving = {row.get("instance_uuid") for row in current}
     hosts = {
@@ -96,7 +93,7 @@ def read_nova(
         {**hosts, **{_uuid_of_row(migration, "uuid"): None for migration in current}},
         listed_at,
         types,
-        {uuid: name for uuid, (name, _) in hypervisors.items()} if is_complete else None,
+        {uuid: name for uuid, (name, _) in hypervisors.items()},
         down={name for name, state in hypervisors.values() if state == "down"},
         moving={
             uuid: server.host
@@ -104,9 +101,10 @@ def read_nova(
             if server.host and hosts[uuid] is None and server.status not in _WITHOUT_CLAIM
         },
         evacuated=_evacuated(migrations),
-        hidden={uuid for uuid, server in servers.items() if server.is_hidden},
+        hidden={uuid: server.hidden for uuid, server in servers.items() if server.hidden},
         covers_untyped=covers_untyped,
-        aggregates=aggregates if is_complete else None,
+        aggregates=aggregates,
+        cell_is_down=any(server.status == CELL_DOWN for server in servers.values()),
     )
 
 
@@ -170,6 +168,16 @@ def current_hosts(connection: Connection, uuids: Iterable[str]) -> Mapping[str, 
                 exceptions.raise_from_response(response)
                 hosts[uuid] = _Server.of(server).settled_host if isinstance(server, dict) else None
     return hosts
+
+
+def service_of(connection: Connection, hypervisor: str) -> str | None:
+    """Return the compute service of a hypervisor, None if nova does not return it."""
+    path = f"/os-hypervisors/{hypervisor}"
+    try:
+        response = connection.compute.get(path, microversion=HYPERVISORS_VERSION)
+        return str(response.json()["hypervisor"]["service"]["host"])
+    except (exceptions.SDKException, ClientException, KeyError, TypeError, ValueError):
+        return None
 
 
 @contextmanager

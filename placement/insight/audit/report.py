@@ -11,7 +11,7 @@ from placement.db import clocks
 from placement.db.store import Store
 from placement.engine.engine import View, loaded
 from placement.insight.audit.finding import Named
-from placement.insight.audit.kinds import Audit, findings
+from placement.insight.audit.kinds import Audit, findings, in_order
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings
 from placement.insight.audit.model import (
     AuditedProviders,
@@ -64,7 +64,7 @@ def audit(
         for code, count in state.young.items()
         if count and settings.covers(code)
     ]
-    return Audit(at, reported, truncated, [*skipped, *of_live.skipped])
+    return Audit(at, in_order(reported), truncated, [*skipped, *of_live.skipped])
 
 
 def _providers(state: AuditedState) -> AuditedProviders:

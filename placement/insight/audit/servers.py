@@ -6,12 +6,12 @@ from typing import Any, Final, Self
 
 from placement.core.text import timestamp
 from placement.insight.audit.finding import PLAN_LIVE, Amounts, Finding, Named
+from placement.insight.audit.hosts import is_bare_metal
 from placement.insight.audit.model import AuditedProviders, LiveConsumers, Skipped
 from placement.insight.consumers.model import ListedConsumer
 
 _HEAL: Final = "nova-manage placement heal_allocations --instance {consumer}"
 _MOVING: Final = "the server is being moved"
-_HIDDEN: Final = "nova does not return the host of the server to this user"
 _NO_PROVIDER: Final = "no provider is the host of the server"
 _CHANGED: Final = "the server changed while it was compared"
 
@@ -82,12 +82,14 @@ class ServerWithoutAllocations(Finding, code="server_without_allocations", comma
 class Servers:
     """The servers of a list, compared with consumers one by one.
 
-    ``skipped`` are the numbers of servers that were not compared, by code and reason.
+    ``skipped`` are the numbers of servers that were not compared, by code and reason; the reason
+    is empty if there is nothing to compare.
     """
 
     def __init__(self, live: LiveConsumers, providers: AuditedProviders) -> None:
         self._live = live
         self._names, self._roots = providers.names, providers.roots
+        self._compute_nodes = providers.hosts
         self._hypervisors = {name: uuid for uuid, name in (live.hypervisors or {}).items()}
         # A provider may be renamed: nova has the name of its UUID.
         self._hosts = {name: uuid for uuid, name in self._names.items()}
@@ -96,27 +98,31 @@ class Servers:
         self._suspects: dict[str, Finding] = {}
         self._skipped = Counter[tuple[str, str]]()
 
-    def compare(self, consumer: ListedConsumer) -> None:
+    def compare(self, consumer: ListedConsumer, too_new: str) -> None:
         """Compare the allocations of an instance with its host, if the list has its host.
 
+        ``too_new`` is the reason why the consumer can have no finding, empty if it can.
         Cost: a few look-ups if all allocations are on the host; this is called for each consumer.
         """
         uuid = consumer.uuid.lower()
         settled = self._live.hosts.get(uuid)
         name = settled or self._live.moving.get(uuid)
-        if name is None or not consumer.allocations:
+        if name is None:
+            for kind in (DoubledConsumer, AllocationsOnOtherHost):
+                self._skipped[kind.code, self._live.hidden.get(uuid, "")] += 1
             return
         first, *others = consumer.allocations
         if not others and self._names.get(self._roots.get(first, "")) == name:
             return
         host, trees = self._hosts.get(name), self._trees(consumer)
         root = host if host is None or host in trees else self._roots.get(host)
+        skipped = too_new or ("" if settled else _MOVING)
         if root is not None and root in trees:
             doubled = list(self._on_other_hosts(consumer, root, trees))
-            self._doubled += doubled if settled else []
-            self._skipped[DoubledConsumer.code, _MOVING] += bool(doubled and not settled)
-        elif not settled:
-            self._skipped[AllocationsOnOtherHost.code, _MOVING] += 1
+            self._doubled += [] if skipped else doubled
+            self._skipped[DoubledConsumer.code, skipped] += bool(doubled)
+        elif skipped:
+            self._skipped[AllocationsOnOtherHost.code, skipped] += 1
         elif self._is_unknown(name):
             self._skipped[AllocationsOnOtherHost.code, _NO_PROVIDER] += 1
         else:
@@ -143,9 +149,10 @@ class Servers:
     def _on_other_hosts(
         self, consumer: ListedConsumer, host: str, trees: Trees
     ) -> Iterator[DoubledConsumer]:
-        """Yield the allocations of the same class in the trees of other hosts.
+        """Yield the allocations in the trees of other hosts, which do not share their resources.
 
-        An evacuation leaves allocations on the source, which nova removes when the source returns.
+        They have the trait of hosts, or allocations of a class that the host also has. An
+        evacuation leaves allocations on the source, which nova removes when the source returns.
         """
 
         def doubled(others: Sequence[str], **said: str | bool) -> DoubledConsumer:
@@ -162,7 +169,11 @@ class Servers:
         others = [
             root
             for root, tree in trees.items()
-            if root != host and any(classes & amounts.keys() for amounts in tree.values())
+            if root != host
+            and (
+                root in self._compute_nodes
+                or any(classes & amounts.keys() for amounts in tree.values())
+            )
         ]
         sources = live.evacuated.get(consumer.uuid.lower(), ())
         down = {root for root in others if names[root] in sources and names[root] in live.down}
@@ -178,8 +189,10 @@ class Servers:
             yield doubled([root], cause=cause, repair=repair, ends=True)
 
     def _compare_without(self, uuid: str) -> None:
-        """Compare a server that has no allocations."""
+        """Compare a server that has no allocations; nova reserves its bare metal node."""
         code, name = ServerWithoutAllocations.code, self._live.hosts[uuid]
+        if name is not None and is_bare_metal(name):
+            return
         if name is not None and self._is_unknown(name):
             self._skipped[code, _NO_PROVIDER] += 1
         elif name is not None:
@@ -189,10 +202,9 @@ class Servers:
                 host=Named(host, self._names.get(host or "", name)),
                 cause=f"the server is on {name}, whose capacity can be claimed a second time",
             )
-        elif uuid in self._live.moving:
-            self._skipped[code, _MOVING] += 1
-        elif uuid in self._live.hidden:
-            self._skipped[code, _HIDDEN] += 1
+        else:
+            is_moving = uuid in self._live.moving
+            self._skipped[code, _MOVING if is_moving else self._live.hidden.get(uuid, "")] += 1
 
     def findings(
         self, with_allocations: Collection[str], current: CurrentHosts | None
@@ -214,5 +226,5 @@ class Servers:
         suspects = [self._suspects[uuid] for uuid in sorted(confirmed)]
         skipped = sorted(self._skipped.items())
         return [*self._doubled, *suspects], [
-            Skipped(code, count, reason) for (code, reason), count in skipped if count
+            Skipped(code, count, reason) for (code, reason), count in skipped if count and reason
         ]

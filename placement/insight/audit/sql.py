@@ -55,7 +55,7 @@ _INVENTORIES: sa.Select[*tuple[int, ...]] = sa.select(
     _inventory.used,
     sa.func.coalesce(_inventory.updated_at, _inventory.created_at).label("changed_at"),
     *LIMITS,
-)
+).order_by(_inventory.resource_provider_id, _inventory.resource_class_id)
 _CLASSES = sa.select(resource_classes.c.id, resource_classes.c.name)
 _KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
 # An index has all three columns; the time of the newest allocation is read for few keys.

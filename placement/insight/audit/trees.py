@@ -112,7 +112,7 @@ def nested_compute_nodes(state: AuditedState) -> Iterator[NestedComputeNode]:
             )
 
 
-class EditedProvider(OfProvider, code="edited_by_sql", command="placement-manage db sync"):
+class EditedProvider(OfProvider, code="edited_by_sql", command="{commands.manage} db sync"):
     """A provider whose rows were changed by SQL: the UUIDs in the database and in the snapshot."""
 
     repair: str = "run db sync, so that each process loads the data again"

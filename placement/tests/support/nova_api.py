@@ -33,6 +33,7 @@ class NovaApi:
         self.flavors = [flavor()]
         self.aggregates, self.projects = {}, {}  # names by id
         self.hosts_of_aggregates = {}
+        self.services = {}  # by the UUID of the hypervisor; by default, its name
         self.groups = []
         self.current = {}  # servers that have changed since they were listed
         self.failures = {}
@@ -55,6 +56,8 @@ class NovaApi:
             return 200, self.page("flavors", "id", self.flavors, query)
         if path in NAMES:
             return self.names(path.rpartition("/")[2], query, version)
+        if path.startswith("/os-hypervisors/"):
+            return self.show_hypervisor(path.rpartition("/")[2])
         return self.list(path, query, version)
 
     def list(self, path, query, version):
@@ -83,6 +86,12 @@ class NovaApi:
         if uuid in listed.keys() | self.shown:
             return 200, {"server": self.current.get(uuid) or listed.get(uuid) or server(uuid)}
         return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
+
+    def show_hypervisor(self, uuid):
+        (listed,) = (each for each in self.hypervisors if each["id"] == uuid)
+        service = self.services.get(uuid, listed["hypervisor_hostname"])
+        host = {"host": service, "id": 7, "disabled_reason": None}
+        return 200, {"hypervisor": {**listed, "service": host}}
 
     def names(self, kind, query, version):
         """Return a list of names."""

@@ -129,6 +129,10 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
     assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
     assert nova.shows == [SERVERS[1]]
+    result = with_password.run("placement audit", *arguments[:4], "-f", "json")
+    commands = [each["repair_command"] for each in json.loads(result.stdout)]
+    program = "openstack --os-region-name R placement audit --live nova --grace-minutes 0"
+    assert f"{program} --code orphaned_consumer --plan repair.plan" in commands
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59", "2.53"}
     actions = planned_actions(read_document(plan.read_text()))
     assert [action.consumer for action in actions] == SERVERS[1:]

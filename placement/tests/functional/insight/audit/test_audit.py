@@ -62,6 +62,19 @@ def test_each_finding_has_the_command_with_which_its_repair_begins():
     assert {code for code, kind in KINDS.items() if " --plan " in kind.command} == REPAIRABLE
 
 
+def test_the_commands_have_the_configuration_file_in_use(store, run_audit, tmp_path, capsys):
+    for name in ("usage_counter", "similar_names"):
+        DEFECTS[name][1](Host(store))
+    path = tmp_path / "region 1.conf"
+    path.write_text("")
+    assert "--config-file" not in run_audit()[1]
+    manage.main(["--config-file", str(path), "audit"])
+    printed = capsys.readouterr().out
+    commands = [line for line in printed.splitlines() if line.startswith("  command: ")]
+    assert len(commands) == 2
+    assert all(f"placement-manage --config-file '{path}' " in each for each in commands)
+
+
 def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
     """A foreign key prevents a missing parent; others need a list of nova."""
     codes_of_defects = {code for code, _ in DEFECTS.values()}
@@ -79,16 +92,12 @@ def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
 
 
 def test_defects_of_every_kind_at_once_are_all_found(store):
-    for _, make in DEFECTS.values():
+    for _, make in reversed(DEFECTS.values()):
         make(Host(store))
     reported = codes(store)
     assert set(reported) == {code for code, _ in DEFECTS.values()}
-    assert reported == sorted(reported, key=list(order(reported)).index)
+    assert reported == sorted(reported, key=list(KINDS).index)
     assert reported.count("over_capacity") == 2
-
-
-def order(findings):
-    return dict.fromkeys(findings)
 
 
 def test_what_is_young_is_left_alone(store):

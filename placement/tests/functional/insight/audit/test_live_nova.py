@@ -6,7 +6,7 @@ import pytest
 
 from placement.cmd import audit as command
 from placement.objects import aggregate, resource_class
-from placement.tests.support.defects import Host, compute_node
+from placement.tests.support.defects import TYPE, Host, compute_node
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import (
@@ -189,8 +189,10 @@ def test_the_command_repeats_the_options(store, host, nova, run_audit, monkeypat
 
 
 def details(run_audit):
+    """Return the findings, and what was not compared except for the consumers of ``Host``."""
     document = json.loads(run_audit("--live", "nova", "--json")[1])
-    return document["findings"], document["skipped"]
+    skipped = [row for row in document["skipped"] if f"--type {TYPE}" not in row["reason"]]
+    return document["findings"], skipped
 
 
 def test_a_server_without_allocations(store, host, nova, run_audit):
@@ -243,6 +245,12 @@ def test_a_server_whose_host_is_hidden_by_policy(store, host, nova, run_audit):
     findings, (row,) = details(run_audit)
     assert (findings, row["count"]) == ([], 1)
     assert row["reason"] == "nova does not return the host of the server to this user"
+    claim(store, listed["id"], {Host(store).uuid: {"VCPU": 1}})
+    findings, skipped = details(run_audit)
+    assert {(each["code"], each["reason"]) for each in skipped} == {
+        ("allocations_on_other_host", row["reason"]),
+        ("doubled_consumer", row["reason"]),
+    }
 
 
 @pytest.mark.parametrize("type_", ["INSTANCE", None])
@@ -301,6 +309,11 @@ def test_a_bare_metal_node_is_the_host_of_its_server(store, nova, run_audit):
     nova.aggregates = {uuid(): "az1"}
     nova.hosts_of_aggregates = {key: ["ironic-compute"] for key in nova.aggregates}
     assert details(run_audit) == ([], [])
+    # Nova does not synchronize the aggregates of nodes: an operator adds them.
+    aggregate.replace(store, provider, list(nova.aggregates), None)
+    # It reserves a node that has an instance: nothing is oversold without allocations.
+    nova.servers.append(server(uuid(), node))
+    assert details(run_audit) == ([], [])
 
 
 def test_the_source_of_an_evacuation_is_a_notice_while_it_is_down(
@@ -326,7 +339,55 @@ def test_the_source_of_an_evacuation_is_a_notice_while_it_is_down(
     assert (finding["code"], finding["severity"]) == ("doubled_consumer", "error")
 
 
+def test_allocations_of_another_class_on_another_host(store, host, nova, run_audit):
+    """A provider with the trait of hosts shares nothing; storage that is shared has no trait."""
+    other, storage = new_provider(store, PGPU=4), new_provider(store, DISK_GB=100)
+    compute_node(store, other)
+    consumer = uuid()
+    amounts = {host.uuid: {"VCPU": 1}, other: {"PGPU": 1}, storage: {"DISK_GB": 5}}
+    claim(store, consumer, amounts, type="INSTANCE")
+    age(store)
+    nova.servers = [server(consumer, host.name), server(host.consumer, host.name)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name), hypervisor(other, "gpu1")]
+    (finding,), _ = details(run_audit)
+    assert (finding["code"], finding["rows"]["providers"]) == ("doubled_consumer", [other])
+
+
+@pytest.mark.parametrize("is_doubled", [True, False])
+def test_servers_whose_allocations_are_young_are_counted(
+    store, host, *, nova, run_audit, is_doubled
+):
+    other, consumer = Host(store), uuid()
+    hosts = (host, other) if is_doubled else (other,)
+    claim(store, consumer, {each.uuid: {"VCPU": 1} for each in hosts}, type="INSTANCE")
+    nova.servers = [server(consumer, host.name), server(host.consumer), server(other.consumer)]
+    code = "doubled_consumer" if is_doubled else "allocations_on_other_host"
+    reason = "younger than 30 minutes (--grace-minutes)"
+    found, skipped = details(run_audit)
+    assert (found, skipped) == ([], [{"code": code, "count": 1, "reason": reason}])
+    nova.servers[0]["OS-EXT-SRV-ATTR:hypervisor_hostname"] = other.name
+    assert is_doubled or details(run_audit) == ([], [])
+
+
 # --- aggregates ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [["domain-c7", "vc2"], ["cn1.a.org", "cn1.b.org"]])
+def test_a_compute_service_with_another_name(store, host, *, nova, run_audit, names):
+    """A cluster of VMware, the option ``host``, or a name that two hypervisors could have."""
+    other, az1 = Host(store), uuid()
+    aggregate.replace(store, host.uuid, [az1], None)
+    nova.servers = [server(host.consumer), server(other.consumer)]
+    nova.hypervisors = [
+        hypervisor(each.uuid, name) for each, name in zip((host, other), names, strict=True)
+    ]
+    nova.services = {host.uuid: "cn1", other.uuid: "cn2"}
+    nova.aggregates, nova.hosts_of_aggregates = {az1: "az1"}, {az1: ["cn1"]}
+    assert details(run_audit) == ([], [])
+    nova.hosts_of_aggregates = {az1: ["cn2"]}
+    findings, _ = details(run_audit)
+    found = {each["rows"]["provider"]["uuid"]: each["rows"]["extra"] for each in findings}
+    assert found[host.uuid] == [{"uuid": az1, "name": "az1"}]
 
 
 def test_aggregates_of_nova_are_compared(store, host, nova, run_audit):
@@ -384,9 +445,18 @@ def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova,
     ]
     nova.hypervisors = [hypervisor(host.uuid, host.name)]
     assert found() == []
-    nova.hypervisors = []
-    nova.servers = [server_of_a_cell_that_is_down(host.consumer)]
-    assert found() == []
+    nova.hypervisors = [hypervisor(uuid(), "new")]
+    nova.servers = [server_of_a_cell_that_is_down(instance(store, host))]
+    assert found() == [("hypervisor_without_provider", "new")]
+    listed = "a cell of nova is down, whose migrations and hypervisors are not listed"
+    _, skipped = details(run_audit)
+    assert {(each["code"], each["count"], each["reason"]) for each in skipped} == {
+        ("allocations_on_other_host", 1, "the cell of the server is down"),
+        ("doubled_consumer", 1, "the cell of the server is down"),
+        ("provider_without_hypervisor", 1, listed),
+    }
+    _, printed, _ = run_audit("--live", "nova", "--code", "provider_without_hypervisor")
+    assert printed.splitlines()[1] == f"1 not compared for provider_without_hypervisor: {listed}"
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 406, 500, 503])

@@ -122,10 +122,32 @@ def test_what_the_list_lacks_and_is_not_compared_is_counted_with_the_reason(tmp_
     assert [finding.rows["consumer"] for finding in found.findings] == ["orphan"]
     uncovered = "the list does not cover the consumer type {0} (--type {0})"
     assert [(row.count, row.reason) for row in found.skipped] == [
-        (1, uncovered.format("POD")),
+        (2, uncovered.format("POD")),
         (1, uncovered.format("unknown")),
         (1, "written after the list"),
         (1, "younger than 30 minutes (--grace-minutes)"),
     ]
     options.code = ["doubled_consumer"]
     assert live_findings(consumers, PROVIDERS, options, lambda: None).skipped == []
+
+
+def test_a_list_without_hosts_does_not_compare_them(tmp_path):
+    path = tmp_path / "servers"
+    path.write_text(f"{ONE}\n{ONE[:-1]}2\n")
+    options = Namespace(
+        live=str(path), type=[], allow_many_orphans=False, grace_minutes=30, code=[]
+    )
+
+    def skipped(*expected):
+        found = live_findings([consumer(ONE, "cn1", "cn2")], PROVIDERS, options, lambda: None)
+        assert [each.code for each in found.findings] == [*expected]
+        return {(row.code, row.count, row.reason) for row in found.skipped}
+
+    assert skipped() == {
+        ("allocations_on_other_host", 1, "the list has no hosts"),
+        ("doubled_consumer", 1, "the list has no hosts"),
+        ("server_without_allocations", 1, "the list has no hosts"),
+    }
+    path.write_text(f"{ONE} None\n{ONE[:-1]}2 cn1\n")
+    options.code = ["doubled_consumer"]
+    assert skipped("server_without_allocations") == set()
