@@ -51,6 +51,15 @@ class FittingRoots:
             return possible
         return self._solvable(plan, domains, possible)
 
+    def counted(self, plan: SearchPlan) -> Mask:
+        """Return the fitting roots that count: hosts, or sharing providers if no host fits.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        fitting = self.of(plan)
+        hosts = fitting & self._snapshot.hosts
+        return hosts if hosts.any() else fitting
+
     def _solvable(self, plan: SearchPlan, domains: Sequence[Domain], possible: Mask) -> Mask:
         """Return a mask of the roots that have a solution, from the problem of every tree."""
         anchors = anchors_by_kind(self._snapshot, plan, domains, possible)

@@ -56,7 +56,8 @@ from placement.insight.explanation.model import (
 class Funnel:
     """The remaining roots while the requirements are applied, and the rows so far.
 
-    ``roots`` has the hosts, and each sharing provider that the request fits on or names.
+    ``roots`` has the hosts, and the sharing providers that the request names, or fits on if it
+    fits on no host.
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
     ``named`` is the root of the tree that the unsuffixed group names, or all roots.
     ``lost_together`` has the roots that conditions between groups removed, each with the sum of
@@ -87,7 +88,9 @@ class Funnel:
         ]
         sharing = self._snapshot.forest.is_root & ~self.roots
         if sharing.any():
-            is_named = reduce(np.logical_or, (met for *_, met in named), fitting_roots.of(plan))
+            is_named = reduce(
+                np.logical_or, (met for *_, met in named), fitting_roots.counted(plan)
+            )
             self.left = self.roots = self.roots | (sharing & is_named)
         for group, condition, met in named:
             self._charge_condition(group, condition, met)

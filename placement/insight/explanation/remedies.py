@@ -92,7 +92,7 @@ class Remedies:
                 self._pairs()
 
     def _roots(self, request: CandidateRequest) -> int:
-        return int(np.count_nonzero(self._fitting_roots.of(SearchPlan.of(request))))
+        return int(np.count_nonzero(self._fitting_roots.counted(SearchPlan.of(request))))
 
     def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Trial[Drop]]:
         """Yield the request without one requirement, if more roots fit."""

@@ -32,7 +32,18 @@ def dropped(drop: Drop) -> list[str]:
 
 
 def roots_with_candidates(world: World, request: CandidateRequest) -> int:
-    """Return the number of roots around which the oracle finds a candidate."""
+    """Return the number of hosts around which the oracle finds a candidate.
+
+    If there is none, the number of sharing providers without children.
+    """
     oracle = Oracle(world)
     roots = [uuid for uuid in oracle.states if oracle.root(uuid) == uuid]
-    return sum(bool(oracle.candidates(request, anchors=[root])) for root in roots)
+    fitting = [root for root in roots if oracle.candidates(request, anchors=[root])]
+    parents = {state.provider.parent_uuid for state in oracle.states.values()}
+    hosts = [
+        root for root in fitting if root in parents or SHARING not in oracle.states[root].traits
+    ]
+    return len(hosts or fitting)
+
+
+SHARING = "MISC_SHARES_VIA_AGGREGATE"

@@ -218,3 +218,22 @@ def test_the_limit_does_not_matter():
 def test_an_amount_without_bound_is_lowered():
     for amount in (2**31, 2**63, 2**64, 10**23, 10**400):
         assert amounts("h1 VCPU=8", f"resources=VCPU:{amount}") == {("", "VCPU"): (8, 1)}
+
+
+SHARED_STORAGE = """
+    cn1  VCPU=8        @rack1
+    cn2  VCPU=8        @rack1
+    cn3  VCPU=8        +CUSTOM_FAST
+    ss1  DISK_GB=1000  @rack1  +MISC_SHARES_VIA_AGGREGATE
+"""
+
+
+def test_a_remedy_counts_hosts():
+    """Not the sharing provider on which the changed request fits alone, unless no host fits."""
+    assert amounts(SHARED_STORAGE, "resources=DISK_GB:5000") == {("", "DISK_GB"): (1000, 2)}
+    (trait,) = remedies(SHARED_STORAGE, "resources=DISK_GB:10&root_required=CUSTOM_FAST")
+    assert (dropped(trait), trait.roots) == ("root_required=CUSTOM_FAST", 2)
+    named = "resources=DISK_GB:5000&in_tree=$ss1"
+    assert amounts(SHARED_STORAGE, named) == {("", "DISK_GB"): (1000, 1)}
+    fitting = explained(SHARED_STORAGE, "resources=DISK_GB:10")
+    assert (fitting.fits, fitting.roots) == (2, 3)
