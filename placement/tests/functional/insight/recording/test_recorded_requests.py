@@ -135,6 +135,24 @@ def test_ids_of_users_can_be_left_out(http):
     assert "user-of-claim" not in str(requests)
 
 
+def test_a_record_has_the_project_of_the_refused_claim_and_of_the_caller_of_a_search(http):
+    """Nova is the caller of both: a search does not contain the project of the server."""
+    of_projects = {
+        consumer: claim(amount) | {"project_id": project, "user_id": f"user of {project}"}
+        for consumer, amount, project in ((CONSUMER, 1, "p1"), (HOST, 6, "p2"))
+    }
+    http.post_json("/allocations", of_projects, headers=OF_NOVA, status=409)
+    inventories = {"VCPU": {"total": 4}}
+    body = {
+        "inventories": {HOST: {"resource_provider_generation": 1, "inventories": inventories}},
+        "allocations": {CONSUMER: of_projects[HOST] | {"project_id": "p3"}},
+    }
+    http.post_json("/reshaper", body, headers=OF_NOVA, status=409)
+    http.get("/allocation_candidates?resources=VCPU:7", headers=OF_NOVA)
+    owners = {(each["project_id"], each["user_id"]) for each in recorded(http)}
+    assert owners == {("p2", "user of p2"), ("p3", "user of p2"), ("service", "nova")}
+
+
 def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     put(http, claim(4), 204)
     put(http, claim(5), 409, consumer=HOST)
