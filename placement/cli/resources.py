@@ -21,6 +21,8 @@ from placement.cli.command import (
     given,
 )
 from placement.cli.names import CommandNames, resolve_groups
+from placement.core.capacity import occupation, usable
+from placement.core.model import Inventory
 from placement.core.text import printable
 from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
@@ -38,6 +40,7 @@ _NAMES = ("name", "root", "aggregate", "root_trait")
 """The properties that identify a group of roots; the first one that it has is shown."""
 _DISABLED = "COMPUTE_STATUS_DISABLED"
 _PROVIDER_COLUMNS = ("name", "uuid", "usage")
+_LIMITS = ("total", "reserved", "allocation_ratio")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
 _FILTERS = {
     "member_of": ("--member-of", "<aggregate>", "Providers in this aggregate, by name or UUID."),
@@ -258,14 +261,24 @@ def with_parents(providers: Iterable[Provider], uuids: Iterable[str]) -> Sequenc
     return list(shown.values())
 
 
-def _usage(inventories: Mapping[str, Mapping[str, int]]) -> str:
-    """Return usage and capacity, a line for each class, with the slashes below each other."""
+def _usage(inventories: Mapping[str, Response]) -> str:
+    """Return usage and capacity, a line for each class, with the slashes below each other.
+
+    The capacity includes the reserved amount that is in use.
+
+    >>> node = {"total": 1, "reserved": 1, "allocation_ratio": 1.0}
+    >>> _usage({"CUSTOM_GOLD": {**node, "used": 1}})
+    'CUSTOM_GOLD 1/1 (in use, reserved)'
+    """
     width = max(map(len, inventories), default=0)
     digits = max((len(str(inventory["used"])) for inventory in inventories.values()), default=0)
-    return "\n".join(
-        f"{name:<{width}} {inventory['used']:>{digits}}/{inventory['capacity']}"
-        for name, inventory in inventories.items()
-    )
+    lines = []
+    for name, values in inventories.items():
+        limits = Inventory(**{key: values[key] for key in _LIMITS})
+        used, state = values["used"], occupation(limits, values["used"])
+        words = f" ({state})" if limits.reserved and state else ""
+        lines.append(f"{name:<{width}} {used:>{digits}}/{int(usable(limits, used))}{words}")
+    return "\n".join(lines)
 
 
 def _of_groups(groups: Sequence[Response]) -> str:

@@ -149,8 +149,9 @@ def _reason_against(
         inventory = inventories[name]
         if not fits(inventory, used[name], amount):
             capacity = integer_capacity(inventory)
+            free = max(capacity - used[name], 0)
             return (
-                f"{amount} {name}: {capacity - used[name]} of {capacity} are free, min_unit "
+                f"{amount} {name}: {free} of {capacity} are free, min_unit "
                 f"{inventory.min_unit}, max_unit {inventory.max_unit}, step_size "
                 f"{inventory.step_size}"
             )

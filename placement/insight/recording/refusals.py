@@ -187,6 +187,9 @@ def sentence(explanation: Response, claim: Response) -> str | None:
     >>> host = {"uuid": "u", "name": "cn17"}
     >>> sentence({"code": "capacity", "provider": host, **facts}, {"consumer_uuid": "c"})
     'cn17 has 2 of 64 VCPU free, 4 were claimed by consumer c'
+    >>> node = {"resource_class": "PGPU", "needed": 1, "used": 1, "capacity": 0, "reserved": 1}
+    >>> sentence({"code": "capacity", "provider": host, **node}, {"consumer_uuid": "c"})
+    'cn17 has 0 of 0 PGPU free (in use, reserved), 1 was claimed by consumer c'
     """
     kind = _KINDS.get(explanation.get("code", ""))
     if kind is None:
@@ -205,7 +208,9 @@ def _sentence(refusal: Refusal, consumer: str) -> str:
     match refusal:
         case Capacity(provider, name, needed, used):
             free = f"{max(refusal.capacity - used, 0)} of {refusal.capacity} {name} free"
-            return f"{provider} has {free}, {_amount(needed)} claimed by {consumer}"
+            is_reserved = refusal.reserved and used >= refusal.capacity
+            state = f" ({'in use, ' if used else ''}reserved)" if is_reserved else ""
+            return f"{provider} has {free}{state}, {_amount(needed)} claimed by {consumer}"
         case Unit(provider, needed=needed):
             return f"{provider} allows {_rule(refusal)}, {_amount(needed)} claimed by {consumer}"
         case NoInventory(provider, names):

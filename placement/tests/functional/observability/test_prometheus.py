@@ -70,6 +70,36 @@ def expressions():
     ]
 
 
+def test_the_fullest_hosts_of_the_dashboard_count_what_is_reserved_in_use(folder):
+    """Nova reserves a bare metal node that is in use: it is 100 % used, not infinitely."""
+    (expression,) = (each for each in expressions() if "topk" in each)
+    hosts = {  # used, total, reserved, allocation ratio, and the share
+        "deployed": (1, 1, 1, 1, 1),
+        "maintenance": (0, 1, 1, 1, 0),
+        "half": (6, 8, 2, 2, 0.5),
+        "partly reserved": (10, 8, 4, 2, 1),
+        "over": (20, 8, 4, 2, 1.25),
+    }
+    names = ("usage", "inventory", "reserved", "allocation_ratio")
+    series = [
+        {
+            "series": f'openstack_placement_resource_{name}{{hostname="{host}",resourcetype="X"}}',
+            "values": f"{value}",
+        }
+        for host, values in hosts.items()
+        for name, value in zip(names, values, strict=False)
+    ]
+    samples = [
+        {"labels": f'{{hostname="{host}", resourcetype="X"}}', "value": share}
+        for host, (*_, share) in hosts.items()
+    ]
+    query = {"expr": expression, "eval_time": "0m", "exp_samples": samples}
+    test = {"input_series": series, "promql_expr_test": [query]}
+    (folder / "shares.yaml").write_text(yaml.safe_dump({"tests": [test]}))
+    tested = promtool(folder, "test", "rules", "shares.yaml")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
 @pytest.fixture
 def service(tmp_path):
     """``make serve`` with metrics, two workers, a host, and requests of each kind."""
