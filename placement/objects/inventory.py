@@ -137,9 +137,16 @@ def put(
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
 ) -> Sequence[str]:
-    """Add or change inventories of a locked provider; return texts on the overcommits."""
+    """Add or change inventories of a locked provider; return texts on the overcommits.
+
+    Equal inventories are not written: the audit names the time at which an inventory changed.
+    """
     present = _present(tx, provider)
-    old = {class_ids[name]: row for name, row in inventories.items() if name in present}
+    old = {
+        class_ids[name]: row
+        for name, row in inventories.items()
+        if name in present and row != present[name].inventory
+    }
     new = {class_ids[name]: row for name, row in inventories.items() if name not in present}
     tx.inventories.update(provider.id, old)
     tx.inventories.insert(provider.id, new)
@@ -178,9 +185,9 @@ def _update(tx: Transaction, command: UpdateInventory) -> _Change:
         if tx.resource_classes.find(command.resource_class) is None:
             raise exception.ResourceClassNotFound(command.resource_class)
         raise exception.NoInventoryRecord(provider.uuid, command.resource_class)
-    class_id = present[command.resource_class].class_id
-    tx.inventories.update(provider.id, {class_id: command.inventory})
-    return _written(tx, provider), _overcommits(provider, changed, present)
+    class_ids = {command.resource_class: present[command.resource_class].class_id}
+    overcommits = put(tx, provider, changed, class_ids)
+    return _written(tx, provider), overcommits
 
 
 def delete(store: Store, uuid: str, resource_class: str) -> None:

@@ -30,7 +30,7 @@ from placement.insight.consumers.sql import all_matching
 from placement.insight.repair.actions import REPAIRABLE, Planned, action_for, plan
 from placement.objects import allocation
 from placement.tests.conftest import BACKENDS
-from placement.tests.support.defects import DEFECTS, Host
+from placement.tests.support.defects import DEFECTS, LONG_AGO, Host
 from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
@@ -111,6 +111,35 @@ def test_what_is_young_is_left_alone(store):
     assert audit(store, AuditSettings(codes={"usage_counter"})).skipped == []
     assert codes(store, AuditSettings(grace_minutes=-60)) == ["empty_consumer"]
     assert codes(store, AuditSettings(grace_minutes=0)) in ([], ["empty_consumer"])
+
+
+def test_an_inventory_that_is_written_unchanged_is_no_cause(store):
+    """Nova writes all inventories of a host when one of them changes."""
+    provider = new_provider(store, VCPU=8, DISK_GB=100)
+    consumer = uuid()
+    claim(store, consumer, {provider: {"VCPU": 8}})
+
+    def cause():
+        (finding,) = audit(store, AuditSettings(codes={"over_capacity"})).findings
+        return finding.cause
+
+    set_time(store, LONG_AGO)
+    set_inventories(store, provider, VCPU=4, DISK_GB=100)
+    assert cause().startswith("total or allocation_ratio: the inventory was changed at 20")
+    claim(store, consumer, {provider: {"VCPU": 7}}, generation=1)  # the server shrinks
+    set_time(store, LONG_AGO)
+    set_inventories(store, provider, VCPU=4, DISK_GB=90)
+    assert cause() == ""
+
+
+def set_time(store, at):
+    """Let all inventories and allocations have been written at a time."""
+
+    def work(tx):
+        for table in (inventories, allocations):
+            tx.connection.execute(table.update().values(created_at=at, updated_at=None))
+
+    store.write(work)
 
 
 def test_an_audit_sees_one_state_and_no_writer_waits_for_it(store, other_store):
