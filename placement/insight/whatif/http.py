@@ -60,9 +60,9 @@ SURVIVAL_QUERY = always(
 )
 
 
-def listed(items: Schema, most: int = 1000) -> Schema:
+def listed(items: Schema) -> Schema:
     """Return the schema of a list that is not empty."""
-    return {"type": "array", "items": items, "minItems": 1, "maxItems": most}
+    return {"type": "array", "items": items, "minItems": 1, "maxItems": 20_000}
 
 
 _GROUP = closed(
@@ -81,7 +81,7 @@ DRAIN_BODY = always(
             "root_trait": listed(TEXT),
             "keep": listed(KEEP),
             "limit_moves": {"type": "integer", "minimum": 0},
-            "groups": listed(_GROUP, 20_000),
+            "groups": listed(_GROUP),
         }
     )
 )
@@ -139,7 +139,7 @@ def _drained(
         moving = {holder.uuid for demand in scene.demands for holder in demand.holders}
         staying = {member for group in groups for member in group.members} - moving
         scene = replace(scene, groups=groups, staying=sql.roots(store, view, staying))
-    result = drain(scene, deadline(request))
+    result = drain(scene, deadline(request.services.search.budget_seconds))
     return document(**drain_fields(snapshot, tops, scene, result, most))
 
 
@@ -147,7 +147,7 @@ def _drained(
 def show_survival(request: Request) -> webob.Response:
     """Return which hosts, aggregates or racks can fail: what is on them fits elsewhere."""
     request.can(policies.PLAN)
-    values = _checked(request, _SURVIVAL)
+    services, values = request.services, _checked(request, _SURVIVAL)
     by, _, prefix = values.get("by", ("root",))[-1].partition(":")
     failures = int(values.get("failures", ("1",))[-1])
     if failures > 1 and by != "root":
@@ -157,8 +157,9 @@ def show_survival(request: Request) -> webob.Response:
         )
 
     def write(view: View) -> Json:
-        groups = list(sql.groups(request.services.store, view))
-        survival = Survival(view.snapshot, groups, keep_of(values), deadline(request))
+        groups, keep = sql.groups(services.store, view), keep_of(values)
+        limit = deadline(services.search.budget_seconds)
+        survival = Survival(view.snapshot, groups, keep, limit)
         domains = list(survival.domains(by, prefix))
         if not domains:
             raise BadRequest(
@@ -208,14 +209,14 @@ def _one_at_a_time(request: Request, key: Hashable, write: Callable[[], Json]) -
     return body
 
 
-def deadline(request: Request) -> Deadline:
+def deadline(seconds: float) -> Deadline:
     """Return the time limit; at each check of it, other threads of the process may run."""
 
     def now() -> float:
         time.sleep(0)
         return time.monotonic()
 
-    return Deadline(request.services.search.budget_seconds, now)
+    return Deadline(seconds, now)
 
 
 def _checked(

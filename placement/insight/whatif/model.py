@@ -245,6 +245,7 @@ class NeedsReader:
         self._sharing = snapshot.sharing.mask(snapshot.size)
         self._drained = drained
         self._of_root = cache(lambda root: keep.of(snapshot.entries.state(root)))
+        self._known: dict[Needs, Needs] = {}
 
     def root_of(self, allocations: Allocations) -> int | None:
         """Return the root of the tree with the allocations, None if there are several trees.
@@ -256,7 +257,7 @@ class NeedsReader:
         return roots.pop() if len(roots) == 1 else None
 
     def needs(self, allocations: Allocations, root: int) -> Needs:
-        """Return the needs of a consumer in the tree of a root."""
+        """Return the needs of a consumer in the tree of a root; equal needs are one object."""
         unsuffixed, others, shared = Counter[str](), [], []
         resident: dict[tuple[str, int], int] = {}
         for row, allocated in allocations.items():
@@ -270,13 +271,14 @@ class NeedsReader:
                 shared.append((row, tuple(sorted(amounts.items()))))
             if is_local and not is_drained:
                 resident.update({(name, row): amount for name, amount in amounts.items()})
-        return Needs(
+        needs = Needs(
             tuple(sorted(unsuffixed.items())),
             tuple(sorted(others)),
             tuple(sorted(shared)),
             tuple(sorted(resident.items())),
             self._of_root(root),
         )
+        return self._known.setdefault(needs, needs)
 
 
 def _needs_or_reason(reader: NeedsReader, holder: Holder) -> Needs | SkipReason:

@@ -84,7 +84,8 @@ def make_room(request: Request) -> webob.Response:
             evictable=evictable,
             root=None if asked.root is None else explain.root_of(snapshot, asked.root),
         )
-        return document(**room_fields(snapshot, rooms(snapshot, task, deadline(request))))
+        limit = deadline(request.services.search.budget_seconds)
+        return document(**room_fields(snapshot, rooms(snapshot, task, limit)))
 
     return of_body(request, body, write)
 

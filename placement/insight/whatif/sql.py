@@ -61,14 +61,19 @@ def roots(store: Store, view: View, consumers: Iterable[str]) -> Mapping[str, in
 
 
 def groups(store: Store, view: View) -> Iterator[Group]:
-    """Yield all consumers with their allocations, equal allocations once; without migrations.
+    """Return all consumers with their allocations, equal allocations once; without migrations.
 
     The database groups them: consumers of a host have few different allocations. Groups with a
     provider or a class that the snapshot does not have are left out.
     """
+    migrations = store.read_once(_migrations)
+    return _grouped(view, store.read_once(_groups, migrations))
+
+
+def _grouped(view: View, rows: Iterable[tuple[str, int]]) -> Iterator[Group]:
     forest, names = view.snapshot.forest, view.names.classes
     row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
-    for text, count in store.read_once(_groups):
+    for text, count in rows:
         allocations: dict[int, dict[str, int]] = {}
         with suppress(KeyError):
             for part in text.split(",")[:-1]:
@@ -85,31 +90,43 @@ def _providers(tx: Transaction, uuids: Sequence[str]) -> Sequence[Any]:
     return found
 
 
-def _groups(tx: Transaction) -> Sequence[Any]:
-    numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)
-    provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
-    text = sa.func.aggregate_strings(provider + ":" + class_id + ":" + used + ",", "")
-    migrations = (
+def _migrations(tx: Transaction) -> Sequence[str]:
+    statement = (
         sa.select(consumers.c.uuid)
         .join(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
         .where(consumer_types.c.name == MIGRATION)
     )
+    return tx.connection.execute(statement).scalars().all()
+
+
+def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[Any]:
+    """Return the joined allocations of each consumer, and how many consumers have them."""
+    numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)
+    provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
+    text = provider + ":" + class_id + ":" + used + ","
+    is_mysql = tx.connection.dialect.name in {"mysql", "mariadb"}
+    if is_mysql:
+        text = text.op("ORDER BY")(_allocation.resource_class_id)
     of_consumer = (
-        sa.select(text.label("allocated"))
-        .where(_allocation.consumer_id.not_in(migrations))
+        sa.select(sa.func.aggregate_strings(text, "").label("allocated"))
+        .where(_allocation.consumer_id.not_in(_literals(without)))
         .group_by(_allocation.consumer_id)
-        .subquery()
     )
-    grouped = sa.select(of_consumer.c.allocated, sa.func.count()).group_by(of_consumer.c.allocated)
+    # sorting all rows takes half the time of reading each through the index of the consumers
+    hints = ("SQL_BIG_RESULT",) if is_mysql else ()
+    allocated = of_consumer.prefix_with(*hints).subquery().c.allocated
+    grouped = sa.select(allocated, sa.func.count()).group_by(allocated).prefix_with(*hints)
     return tx.connection.execute(grouped).all()
 
 
+def _literals(values: Iterable[Any]) -> sa.BindParameter[Any]:
+    """Return values for IN, as many as there are."""
+    return sa.bindparam(None, list(values), expanding=True, literal_execute=True)
+
+
 def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[Any]:
-    providers: sa.BindParameter[int] = sa.bindparam(
-        "providers", list(ids), expanding=True, literal_execute=True
-    )
     on_drained = sa.select(_allocation.consumer_id).where(
-        _allocation.resource_provider_id.in_(providers)
+        _allocation.resource_provider_id.in_(_literals(ids))
     )
     statement = (
         sa.select(

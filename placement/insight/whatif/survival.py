@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, reduce
-from itertools import combinations, islice
+from itertools import combinations
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from placement.insight.whatif.model import (
 )
 
 _EMPTIEST = 128
-"""The number of the emptiest hosts that the quick check uses, for each root of the domain."""
+"""The least number of hosts that the quick check uses for each root of the domain."""
 
 Shape = Sequence[tuple[int, int]]
 """Amounts by the number of the class."""
@@ -81,14 +81,18 @@ class Survival:
         self._is_host = snapshot.hosts[snapshot.forest.root]
         self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
         self.skipped = 0
-        reader = NeedsReader(snapshot, self._is_host, keep)
+        with suppress(SearchDeadlineExceeded):  # then no domain is determined
+            self._read(groups, NeedsReader(snapshot, self._is_host, keep))
+        self._quick = _QuickCheck(snapshot)
+
+    def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
         for group in groups:
+            self._deadline.tick()
             root = reader.root_of(group.allocations)
             if root is None:
                 self.skipped += group.count
             elif self._is_host[root]:
                 self._by_root[root][reader.needs(group.allocations, root)] += group.count
-        self._quick = _QuickCheck(snapshot)
 
     def domains(self, by: str, prefix: str = "") -> Iterator[Domain]:
         """Yield the domains: each host, or the hosts of each aggregate or root trait."""
@@ -164,11 +168,11 @@ class _QuickCheck:
         if any(each.others for each in needs):
             return False
         gone = set(drained)
-        most = _EMPTIEST * len(gone)
+        most = _EMPTIEST << len(gone).bit_length()  # few different numbers, for the cache
         left: dict[tuple[str, int], int] = {}
         for each in sorted(needs, key=self._size, reverse=True):
             count = needs[each]
-            for row, free in islice(self._targets(each), most + len(gone)):
+            for row, free in self._targets(each, most):
                 if row not in gone:
                     count -= _taken(each, row, free, count, left)
                 if not count:
@@ -180,8 +184,8 @@ class _QuickCheck:
     def _size(self, needs: Needs) -> int:
         return max(amount for _, amount in needs.unsuffixed)
 
-    def _targets_of(self, needs: Needs) -> Sequence[tuple[int, Sequence[int]]]:
-        """Return the hosts that the needs fit on, with what is free there; the emptiest first."""
+    def _targets_of(self, needs: Needs, most: int) -> Sequence[tuple[int, Sequence[int]]]:
+        """Return the emptiest hosts that the needs fit on, with what is free there."""
         snapshot = self._snapshot
         kept, targets = next(iter(self._scene.variants(needs)), (frozenset(), None))
         if targets is None or len(kept) < len(needs.shared):
@@ -194,7 +198,7 @@ class _QuickCheck:
         rows = np.flatnonzero(reduce(np.logical_and, fitting, targets))
         free = np.stack([self._free(name)[rows] for name, _ in needs.unsuffixed])
         amounts = np.array([[amount] for _, amount in needs.unsuffixed])
-        order = np.argsort(-(free // amounts).min(axis=0), kind="stable")
+        order = np.argsort(-(free // amounts).min(axis=0), kind="stable")[:most]
         return list(zip(rows[order].tolist(), free[:, order].T.tolist(), strict=True))
 
 

@@ -163,6 +163,9 @@ def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     query = "&".join(f"provider={host}" for host in hosts)
     refused = http.get(f"/insight/drain?{query}", headers=HEADERS, status=400).json
     assert "selects 2 providers; a plan drains at most 1" in refused["errors"][0]["detail"]
+    body = {"provider": hosts * 600}
+    refused = http.post_json("/insight/drain", body, headers=HEADERS, status=400).json
+    assert "selects 2 providers; a plan drains at most 1" in refused["errors"][0]["detail"]
     monkeypatch.setattr("placement.insight.whatif.sql.MOST_CONSUMERS", 1)
     for _ in range(2):
         claim(http, {hosts[0]: {"VCPU": 1}})

@@ -1,13 +1,19 @@
 """Survival over HTTP: what happens if hosts, aggregates or racks fail."""
 
+import uuid
+
 import pytest
 import webtest
 
 import placement.insight.whatif.http as whatif_http
-from placement.core.model import SHARING_TRAIT
+from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
+from placement.core.search.deadline import Deadline
 from placement.insight.whatif import sql
+from placement.insight.whatif.model import Keep, NeedsReader
+from placement.insight.whatif.survival import Group, Survival
 from placement.tests.functional.insight.whatif.test_drain import HEADERS, claim, configure
 from placement.tests.support.factories import new_provider
+from placement.tests.support.provider_tables import snapshot_of_states
 
 RACKS = [f"5e08ea53-c4c6-448e-9334-ac4953de3cf{number}" for number in range(2)]
 
@@ -88,8 +94,9 @@ def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypat
     groups, deadline = sql.groups, whatif_http.deadline
 
     def read(*arguments):
-        yield from groups(*arguments)
+        result = groups(*arguments)
         events.append("read")
+        return result
 
     def begin(request):
         events.append("begin")
@@ -101,13 +108,35 @@ def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypat
     assert events == ["read", "begin"]
 
 
+def test_groups_are_read_in_pieces_and_leave_few_objects():
+    """The garbage collector stops all requests of a process; many new objects take it long."""
+    uuids = [str(uuid.UUID(int=number)) for number in range(1, 1001)]
+    inventories = {"VCPU": Inventory(8, 0, 1, 8, 1, 1.0)}
+    states = [
+        ProviderState(
+            Provider(number, each, each, 0, None, each), inventories, {}, frozenset(), frozenset()
+        )
+        for number, each in enumerate(uuids)
+    ]
+    snapshot, checks = snapshot_of_states(states), []
+    groups = (Group({row: {"VCPU": 2}}, 3) for row in range(1000))
+    deadline = Deadline(10, lambda: checks.append(0) or 0)
+    Survival(snapshot, groups, Keep(), deadline)
+    assert len(checks) > 10
+    reader = NeedsReader(snapshot, snapshot.hosts, Keep())
+    first, second = (reader.needs({row: {"VCPU": 2}}, row) for row in range(2))
+    assert first is second
+
+
 class Ended:
     """A deadline that is over."""
 
-    def check(self):
+    def tick(self):
         from placement.exception import SearchDeadlineExceeded  # noqa: PLC0415
 
         raise SearchDeadlineExceeded(0)
+
+    check = tick
 
 
 @pytest.mark.parametrize(
