@@ -297,18 +297,21 @@ class _Builder:
         rack, slot = divmod(number, HOSTS_IN_RACK)
         zone = ZONES[rack % len(ZONES)]
         name = f"{model.prefix}-{zone}-r{rack + 1:02}-{slot + 1:02}"
-        aggregates = {zone, f"rack-r{rack + 1:02}", model.prefix}
+        aggregates = {zone, model.prefix}
         if "DISK_GB" not in model.root:
             aggregates.add(f"ceph-{zone}")
-        root = _Provider(name, None, dict(model.root), set(model.traits), aggregates)
+        if rack == 1:  # it has a pool of fast disks
+            aggregates.add("rack-r02")
+        traits = {*model.traits, f"CUSTOM_RACK_R{rack + 1:02}"}
+        root = _Provider(name, None, dict(model.root), traits, aggregates)
         tree = [root]
         for node in range(2 if model.node else 0):
             numa = _Provider(f"{name}_NUMA{node}", root, dict(model.node), {"HW_NUMA_ROOT"})
             tree.append(numa)
             for device in range(model.device_count):
                 address = f"{name}_0000:{0x3B + 0x40 * node + device:02x}:00.0"
-                traits = set(model.device_traits)
-                tree.append(_Provider(address, numa, dict(model.device), traits))
+                of_device = set(model.device_traits)
+                tree.append(_Provider(address, numa, dict(model.device), of_device))
             if not node:
                 port = f"{name}_enp59s0f0"
                 tree.append(_Provider(port, numa, dict(_PORT), set(_PORT_TRAITS)))
