@@ -32,40 +32,57 @@ BACKUPS = executed("admin/backup-and-restore", "Backup")
 PROGRAMS = {"mariadb": "mariadb", "postgresql": "pg_", "sqlite": "sqlite3"}
 
 
+def runner(folder, server, name):
+    """Return a function that runs the command for a kind of database, on the one with the name."""
+    variables = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+    if server is None:
+        (folder / "backups").mkdir()
+    else:
+        options = f"[client]\nuser=root\nsocket={server.socket}\n"
+        (folder / ".my.cnf").write_text(options)
+        variables |= {"PGHOST": str(server.folder), "PGUSER": USER, "PGPORT": str(server.port)}
+    program = PROGRAMS["sqlite" if server is None else server.name]
+
+    def run(commands):
+        (command,) = (each for each in commands if each.startswith(program))
+        command = command.replace("/var/lib/placement", str(folder))
+        command = command.replace("/var/backups", str(folder / "backups"))
+        command = re.sub(r"\bplacement(?= |$)", name, command)
+        subprocess.run(["bash", "-euc", command], cwd=folder, env=variables, check=True)
+
+    return run
+
+
 @pytest.fixture
 def database(server, worker, backend, tmp_path):
     """The URL of a database, and a function that runs a command of the page on it."""
     name = f"saved_{worker}"
-    variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     if backend == "sqlite":
-        (tmp_path / "backups").mkdir()
-        url = f"sqlite:///{tmp_path}/placement.sqlite"
-    else:
-        database_server = server(backend)
-        database_server.create(name)
-        url = database_server.url(name)
-        options = f"[client]\nuser=root\nsocket={database_server.socket}\n"
-        (tmp_path / ".my.cnf").write_text(options)
-        variables |= {"PGHOST": str(database_server.folder), "PGUSER": USER}
-        variables |= {"PGPORT": str(database_server.port)}
-
-    def run(commands):
-        """Run the command for this kind of database."""
-        (command,) = (each for each in commands if each.startswith(PROGRAMS[backend]))
-        command = command.replace("/var/lib/placement", str(tmp_path))
-        command = command.replace("/var/backups", str(tmp_path / "backups"))
-        command = re.sub(r"\bplacement(?= |$)", name, command)
-        subprocess.run(["bash", "-euc", command], cwd=tmp_path, env=variables, check=True)
-
-    yield url, run
-    if backend != "sqlite":
-        server(backend).drop(name)
+        yield f"sqlite:///{tmp_path}/placement.sqlite", runner(tmp_path, None, name)
+        return
+    database_server = server(backend)
+    database_server.create(name)
+    yield database_server.url(name), runner(tmp_path, database_server, name)
+    database_server.drop(name)
 
 
-@pytest.mark.parametrize("running", [0, 2], ids=["processes are stopped", "processes run"])
+PROCESSES = pytest.mark.parametrize(
+    "running", [0, 2], ids=["processes are stopped", "processes run"]
+)
+
+
+@PROCESSES
 def test_a_backup_is_restored(database, monkeypatch, running):
-    """Processes that run have the restored data a second later, before `db sync`."""
     url, run = database
+    check_restore([url], run, monkeypatch, running)
+
+
+def check_restore(urls, run, monkeypatch, running):
+    """Follow the page, with a number of processes that run at each URL of the database.
+
+    They have the restored data a second later, before `db sync`.
+    """
+    url = urls[0]
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", url)
     program, *arguments = SYNC.split()
     assert (program, manage.main(arguments)) == ("placement-manage", 0)
@@ -81,13 +98,15 @@ def test_a_backup_is_restored(database, monkeypatch, running):
     store.dispose()
     time.sleep(1.1)  # MariaDB tells restored tables apart by a creation time in seconds
     with ExitStack() as stack:
-        processes = [stack.enter_context(Process(store.settings)) for _ in range(running)]
+        settings = [DatabaseSettings(connection=each) for each in urls for _ in range(running)]
+        processes = [stack.enter_context(Process(each)) for each in settings]
         run(RESTORES)
         time.sleep(2 * server_checks.INTERVAL_SECONDS * bool(running))
-        restored = Store(DatabaseSettings(connection=url))
+        restored = Store(DatabaseSettings(connection=urls[-1]))
         for _ in range(2):
             expected = contents(Engine(restored).current())
-            assert [contents(each.engine.current()) for each in processes] == [expected] * running
+            found = [contents(each.engine.current()) for each in processes]
+            assert found == [expected] * len(processes)
             assert manage.main(arguments) == 0
         assert [error for each in processes for error in each.errors] == []
     assert allocations_of(restored, kept) == {host: {"VCPU": 2}}

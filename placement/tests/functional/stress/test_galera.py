@@ -43,6 +43,11 @@ from placement.tests.functional.db.test_other_implementation import (
     add_names,
     assert_equal_to_a_new_process,
 )
+from placement.tests.functional.docs.test_backup_and_restore import (
+    PROCESSES,
+    check_restore,
+    runner,
+)
 from placement.tests.functional.stress.api import Api, Client
 from placement.tests.functional.stress.galera import cluster
 from placement.tests.functional.stress.workload import (
@@ -122,9 +127,10 @@ def under_load(name, nodes, stores, folder):
     """Clients of an API on each of two nodes; at the end, what was acknowledged must be stored.
 
     No claim is lost or doubled, no capacity exceeded. A 5xx other than 503 with Retry-After is
-    a violation.
+    a violation. Nodes know no locks of others: on a busy machine, a claim on hosts that all
+    clients use may conflict at each of its attempts. It is refused with 409, and not stored.
     """
-    shared = new_shared_state(stores[0], survives_outages=True)
+    shared = new_shared_state(stores[0], survives_outages=True, attempts_are_used_up=True)
     started_at = time.monotonic()
     with ExitStack() as stack:
         apis = [
@@ -383,6 +389,15 @@ def test_a_dump_restored_through_one_node_is_read_by_the_processes_of_each_node(
     for store in stores:
         claim(store, uuid(), {new_provider(store, VCPU=1): {"VCPU": 1}})
         assert_sound(store)
+
+
+@PROCESSES
+def test_the_page_about_backups_on_three_nodes(nodes, stores, tmp_path, monkeypatch, running):
+    """The commands are run on one node; the others have the restored data."""
+    for store in stores:
+        store.dispose()
+    urls = [node.tcp_url("placement") for node in nodes]
+    check_restore(urls, runner(tmp_path, nodes[0], "placement"), monkeypatch, running)
 
 
 def test_a_process_that_first_reaches_a_node_after_a_restore_loads_the_data(nodes, stores):
