@@ -32,7 +32,7 @@ def _base64(packed: bytes) -> str:
 
 
 def decode(token: str) -> dict[int, int] | None:
-    """Return the values of the clocks, None if the text is not exactly what ``encode`` returns.
+    """Return the values of the clocks, None if the text is damaged or has more after its end.
 
     >>> decode("yesterday") is None
     True

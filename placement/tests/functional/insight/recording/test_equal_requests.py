@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import webtest
 
-from placement import deploy
 from placement.insight.recording.model import (
     MOST_LATEST,
     Occurrence,
@@ -248,8 +247,8 @@ def test_counts_are_written_a_moment_later_without_another_request(store):
     assert find(store, RecordedFilter())[0].requests == 50
 
 
-def test_a_process_reads_what_it_counted(conf, store):
-    http = webtest.TestApp(deploy.loadapp(conf))
+def test_a_process_reads_what_it_counted(application):
+    http = webtest.TestApp(application)
     for _ in range(20):
         candidates(http, "resources=VCPU:1")
     assert summary(http)["requests"] == 20
