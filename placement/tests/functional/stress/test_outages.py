@@ -357,13 +357,28 @@ def test_the_database_is_read_only_for_a_while(tmp_path, db):
     print(f"{name}: served again after {recovered:.2f} s")
 
 
-def test_the_temporary_directory_of_mariadb_is_full_during_a_load(tmp_path):
-    """The load is a 503, and succeeds when there is space again."""
-    with small_disk(64) as disk:
-        settings = [f"--tmpdir={disk}", "--tmp-table-size=1024", "--sort-buffer-size=1024"]
-        server = servers.MariaDb(tmp_path, durable=False, settings=settings)
-        server.start()
+@contextmanager
+def with_temporary_files_on(kind, disk):
+    """A server whose sorts write temporary files to a disk, with the database "placement"."""
+    with servers.private(kind, durable=False) as server:
         server.create("placement")
+        if kind == "mariadb":
+            server.stop()
+            small = ["--tmp-table-size=1024", "--sort-buffer-size=1024"]
+            server.settings = [f"--tmpdir={disk}", *small]
+            server.start()
+        else:
+            subprocess.run(["chown", "postgres:", disk], check=True)
+            server.execute(f"CREATE TABLESPACE small LOCATION '{disk}'")
+            for setting in ("temp_tablespaces = 'small'", "work_mem = '64kB'"):
+                server.execute(f"ALTER DATABASE placement SET {setting}")
+        yield server
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "postgresql"])
+def test_the_temporary_directory_of_a_server_is_full_during_a_load(kind):
+    """The load is a 503, and succeeds when there is space again."""
+    with small_disk(64) as disk, with_temporary_files_on(kind, disk) as server:
         store = Store(DatabaseSettings(connection=server.tcp_url("placement"), max_retries=0))
         migration.upgrade(store)
         seed.sync(store)
@@ -378,4 +393,3 @@ def test_the_temporary_directory_of_mariadb_is_full_during_a_load(tmp_path):
         with store.read() as tx:
             assert load(tx).snapshot.size == PROVIDERS + 1
         store.dispose()
-        server.stop()
