@@ -18,6 +18,7 @@ that advance several of the same clocks cannot deadlock.
 
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from types import MappingProxyType
@@ -178,6 +179,17 @@ def start_epoch(connection: sa.Connection) -> None:
 def utcnow() -> datetime:
     """Return the time as it is stored: naive, in UTC, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0, tzinfo=None)
+
+
+def time_of_text(text: str) -> datetime | None:
+    """Return a time in ISO 8601; None for an empty text, and for the date of zeros of MySQL.
+
+    >>> time_of_text("2026-01-02 03:04:05"), time_of_text("0000-00-00 00:00:00")
+    (datetime.datetime(2026, 1, 2, 3, 4, 5), None)
+    """
+    with suppress(ValueError):
+        return datetime.fromisoformat(text)
+    return None
 
 
 _provider = resource_providers.c

@@ -14,7 +14,7 @@ from placement.core.model import (
     ProviderAllocations,
     TypeUsage,
 )
-from placement.db.clocks import utcnow
+from placement.db.clocks import time_of_text, utcnow
 from placement.db.resources.providers import find_with, with_resources
 from placement.db.tables import (
     GENERATION,
@@ -31,9 +31,10 @@ from placement.db.writes import Statements, Write, chunks, writes_of
 _Statement = sa.Select[Any] | sa.CompoundSelect[Any]
 
 _allocation = allocations.c
-_modified_at = sa.func.coalesce(_allocation.updated_at, _allocation.created_at).label(
-    "modified_at"
-)
+# As text: drivers convert times in Python, and only the newest is returned.
+_modified_at = sa.cast(
+    sa.func.coalesce(_allocation.updated_at, _allocation.created_at), sa.String
+).label("modified_at")
 # An allocation without consumer, or whose consumer has no project or user, is not returned.
 _OWNERS = consumers.join(projects, projects.c.id == consumers.c.project_id).join(
     users, users.c.id == consumers.c.user_id
@@ -251,7 +252,7 @@ _USAGE_BY_TYPE = {False: _usage_by_type(_OF_PROJECT), True: _usage_by_type(_OF_U
 
 
 # A resource class, an amount and its time; the UUID and generation of the provider or consumer
-_Allocated = tuple[str, int, datetime | None, str, int]
+_Allocated = tuple[str, int, str | None, str, int]
 
 
 def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResources]:
@@ -268,4 +269,4 @@ def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResou
 
 
 def _newest(rows: Iterable[_Allocated]) -> datetime | None:
-    return max((time for _, _, time, _, _ in rows if time), default=None)
+    return time_of_text(max((time for _, _, time, _, _ in rows if time), default=""))

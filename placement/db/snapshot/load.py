@@ -9,7 +9,6 @@ No value depends on the order of rows in a text: every row has the id of its pro
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ import sqlalchemy as sa
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, Ids, numbers, wide
+from placement.db.clocks import time_of_text
 from placement.db.snapshot import grouped_rows
 from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of, warn_once
 from placement.db.tables import (
@@ -203,14 +203,3 @@ def _keys(sets: Sequence[tuple[int, _Key]], number: int) -> tuple[_Key, ...]:
         number, key = sets[number]
         keys.append(key)
     return tuple(reversed(keys))
-
-
-def time_of_text(text: str) -> datetime | None:
-    """Return a time in ISO 8601; None for an empty text, and for the date of zeros of MySQL.
-
-    >>> time_of_text("2026-01-02 03:04:05"), time_of_text("0000-00-00 00:00:00")
-    (datetime.datetime(2026, 1, 2, 3, 4, 5), None)
-    """
-    with suppress(ValueError):
-        return datetime.fromisoformat(text)
-    return None

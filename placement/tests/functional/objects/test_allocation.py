@@ -1,6 +1,7 @@
 """Allocations and consumers, on each database."""
 
 import pytest
+import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import Inventory
@@ -47,6 +48,19 @@ def test_claim_is_stored(store, host):
     assert on_host.allocations[consumer].resources == {"VCPU": 2, "MEMORY_MB": 512}
     assert on_host.modified_at is not None
     assert_sound(store)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # MariaDB refuses it by default
+def test_a_date_of_zeros_is_no_time(store, host):
+    consumer, other = uuid(), uuid()
+    claim(store, consumer, {host: {"VCPU": 2}}, generation=None)
+    claim(store, other, {host: {"VCPU": 2}}, generation=None)
+    zeros = sa.text("UPDATE allocations SET updated_at = '0000-00-00 00:00:00' WHERE id = 1")
+    store.write(lambda tx: tx.connection.execute(zeros))
+    newest = allocation.of_consumer(store, other).modified_at
+    assert newest is not None
+    assert allocation.of_provider(store, host).modified_at == newest
+    assert allocation.of_consumer(store, consumer).modified_at is None
 
 
 def test_replacement_replaces_all_rows(store, host):
