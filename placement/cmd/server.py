@@ -153,7 +153,7 @@ class Connection:
         """Return the environment of the next request.
 
         Raises: EOFError, OSError, CancelledError; BadRequest, RequestHeadTooLarge,
-        RequestBodyTooLarge, RequestNotStored.
+        RequestBodyTooLarge, BodyNotStored.
         """
         if not self._received:
             self._wait(_TIMEOUT_SECONDS, stop_seconds=0)
@@ -212,7 +212,7 @@ class Connection:
 
         The application refuses a request without a token: its body is not received.
 
-        Raises: RequestBodyTooLarge, RequestNotStored; h11.RemoteProtocolError.
+        Raises: RequestBodyTooLarge, BodyNotStored; h11.RemoteProtocolError.
         """
         length, limit = int(environ.get("CONTENT_LENGTH", 0)), self._server.settings.max_body_bytes
         is_chunked = environ.pop("HTTP_TRANSFER_ENCODING", None) is not None
@@ -242,7 +242,8 @@ class Connection:
         try:
             body.write(data)
         except OSError as error:
-            raise exception.RequestNotStored(str(error)) from None
+            self._server.count_event(f"Cannot store a body: {error.strerror}")
+            raise exception.BodyNotStored(str(error)) from None
         self._store(len(data))
 
     async def _respond(
@@ -322,7 +323,7 @@ class Server:
             try:
                 client, peer = await self._loop.sock_accept(self._listener)
             except OSError as error:  # too many open files
-                self._events[f"Cannot accept connections: {error.strerror}"] += 1
+                self.count_event(f"Cannot accept connections: {error.strerror}")
                 await asyncio.sleep(_CLEANUP_SECONDS)
                 continue
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -337,11 +338,15 @@ class Server:
         self._connections.discard(connection)
         self._stored_bytes -= connection.stored_bytes
 
+    def count_event(self, event: str) -> None:
+        """Count an event; the number is logged later."""
+        self._events[event] += 1
+
     def count_stored(self, holder: Connection, size: int) -> None:
         """Count bytes that a connection stores; if too many, close another one with the most."""
         self._stored_bytes += size
         if self._stored_bytes > _STORED_BYTES and size > 0:
-            no_room = exception.RequestNotStored("other clients use the space")
+            no_room = exception.BodyNotStored("other clients use the space")
             others = {each for each in self._connections if each.stored_bytes} - {holder}
             self._evict(others, lambda each: each.stored_bytes, "too much data", no_room)
 
@@ -356,7 +361,7 @@ class Server:
         waiting = [each for each in connections if each.deadline < math.inf]
         if waiting:
             max(waiting, key=key).evict(refusal)
-            self._events[f"Closed a connection: {reason}"] += 1
+            self.count_event(f"Closed a connection: {reason}")
 
     async def _clean_up(self) -> None:
         """Close the connections of slow clients, and log events, repeatedly."""

@@ -15,6 +15,7 @@ from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 import h11
 
+from placement import exception
 from placement.http.middleware import AfterResponse
 from placement.http.request import Request
 from placement.http.request_log import RequestLog, refuse
@@ -115,6 +116,13 @@ def call(
         LOG.exception("The response could not be closed")
 
 
+def _store(body: IO[bytes], part: bytes) -> None:
+    try:
+        body.write(part)
+    except OSError as error:
+        raise exception.BodyNotStored(str(error)) from None
+
+
 def _respond(
     application: WSGIApplication, environ: WSGIEnvironment, closing: ExitStack
 ) -> Response:
@@ -134,9 +142,9 @@ def _respond(
         parts = application(environ, start)
         if hasattr(parts, "close"):
             closing.callback(parts.close)
-        for part in parts:
+        for part in parts:  # writelines stores all of them in memory first
             if not is_head:
-                body.write(part)  # writelines stores all of them in memory first
+                _store(body, part)
         if not status:
             raise RuntimeError("the application has not started a response")
         if_failed.pop_all()

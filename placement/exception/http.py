@@ -33,12 +33,13 @@ class RequestHeadTooLarge(PlacementException):
     template = "The request line and headers exceed {limit_bytes} bytes."
 
 
-class RequestNotStored(PlacementException):
-    """The server has no space for a body that is arriving."""
+class BodyNotStored(PlacementException):
+    """The server has no space for the body of a request or a response."""
 
     reason: str
     template = (
-        "The request body cannot be stored: {reason}. Retry later, or send smaller requests."
+        "The body of the request or response cannot be stored: {reason}. Retry later, or ask for "
+        "less."
     )
 
 

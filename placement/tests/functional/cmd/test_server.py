@@ -7,6 +7,7 @@ import select
 import socket
 import stat
 import struct
+import tempfile
 import threading
 import time
 import tracemalloc
@@ -485,6 +486,22 @@ def test_chunked_body_is_limited(api, send):
     chunk = b"%x\r\n%s\r\n" % (MEBIBYTE, b"x" * MEBIBYTE)
     response = send(head + b"\r\n", *[chunk] * 40)
     assert error(response)["status"] == 413
+
+
+def test_what_cannot_be_stored_is_refused(monkeypatch, tmp_path, caplog):
+    """The folder for temporary files is missing, or its disk is full."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    close = GET.replace(b"Host", b"Connection: close\r\nHost")
+    head = TOKEN + b"Content-Length: %d\r\n\r\n" % MEBIBYTE
+    body = close.replace(b"GET", b"POST").replace(b"\r\n\r\n", b"\r\n" + head + b"x" * MEBIBYTE)
+    with serving(large) as address:
+        for request in (close, body):
+            with socket.create_connection(address, timeout=SECONDS) as client:
+                client.sendall(request)
+                document = error(read(client))
+            assert document["status"] == 503
+            assert "cannot be stored: [Errno 2] No such file" in document["detail"]
+    assert "Cannot store a body: No such file or directory (1 times)" in caplog.messages
 
 
 # --- heads ------------------------------------------------------------------------------
