@@ -5,6 +5,7 @@ the canonical spelling, lower case with hyphens, in which the database stores it
 """
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import overload
 
@@ -63,6 +64,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def first_of(providers: Sequence[tuple[str, str]]) -> str:
+    """Return the number of providers, by UUID and name, and the first of them, for a message.
+
+    >>> first_of([("u1", "cn1"), ("u2", "cn2")])
+    '2 in all, among them cn1 (u1)'
+    """
+    uuid, name = providers[0]
+    return f"{len(providers)} in all, among them {printable(name or '')} ({uuid})"
 
 
 def printable_lines(text: str) -> str:

@@ -48,7 +48,11 @@ class StandardClassNotDeletable(PlacementException):
 
 class ResourceClassInUse(PlacementException):
     name: str
-    template = "Error in delete resource class: Class is in use in inventory: {name}"
+    providers: str
+    template = (
+        "Error in delete resource class: Class is in use in inventory: {name}. Delete the "
+        "inventories first: {providers}."
+    )
 
 
 class TraitNotFound(PlacementException):
@@ -80,4 +84,8 @@ class StandardTraitNotDeletable(PlacementException):
 
 class TraitInUse(PlacementException):
     name: str
-    template = "The trait {name} is in use by a resource provider."
+    providers: str
+    template = (
+        "The trait {name} is in use by a resource provider. Remove it from the providers first: "
+        "{providers}."
+    )

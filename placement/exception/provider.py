@@ -84,20 +84,24 @@ class CannotSaveProvider(PlacementException):
 
 
 class ProviderHasChildren(PlacementException):
-    """``child`` is one of the children, by name and UUID."""
-
     uuid: str
-    child: str
-    number: int
+    children: str
     template = (
         "Unable to delete parent resource provider {uuid}: It has child resource providers. "
-        "Delete them first: {number} in all, among them {child}."
+        "Delete them first: {children}."
     )
 
 
 class ProviderInUse(PlacementException):
+    """``consumer`` is one of the ``number`` of consumers."""
+
     uuid: str
-    template = "Unable to delete resource provider {uuid}: Resource provider has allocations."
+    consumer: str
+    number: int
+    template = (
+        "Unable to delete resource provider {uuid}: Resource provider has allocations. "
+        "Move or delete the consumers first: {number} in all, among them {consumer}."
+    )
 
 
 class StaleProviderGeneration(PlacementException):
@@ -175,8 +179,11 @@ class InventoryInUse(PlacementException):
 
     uuid: str
     resource_classes: tuple[str, ...]
+    consumer: str
+    number: int
     template = (
         "update conflict: Inventory for '{resource_classes}' on resource provider '{uuid}' in use."
+        " Move or delete the consumers first: {number} in all, among them {consumer}."
     )
 
 
@@ -185,9 +192,12 @@ class SingleInventoryInUse(PlacementException):
 
     uuid: str
     resource_class: str
+    consumer: str
+    number: int
     template = (
         "Unable to delete inventory of class {resource_class}: Inventory for "
-        "'{resource_class}' on resource provider '{uuid}' in use."
+        "'{resource_class}' on resource provider '{uuid}' in use. Move or delete the consumers "
+        "first: {number} in all, among them {consumer}."
     )
 
 

@@ -127,7 +127,8 @@ def remove_others(
     removed = {name: row.class_id for name, row in present.items() if name not in inventories}
     in_use = tx.inventories.in_use(provider.id, removed)
     if in_use:
-        raise exception.InventoryInUse(provider.uuid, in_use)
+        holders = tx.allocations.holders_on(provider.id, [removed[name] for name in in_use])
+        raise exception.InventoryInUse(provider.uuid, in_use, holders[0], len(holders))
     tx.inventories.delete(provider.id, removed.values())
 
 
@@ -204,8 +205,8 @@ def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     stored = _present(tx, provider).get(resource_class)
     if stored is None:
         raise exception.InventoryNotFoundForDelete(resource_class)
-    if tx.inventories.in_use(provider.id, {resource_class: stored.class_id}):
-        raise exception.SingleInventoryInUse(uuid, resource_class)
+    if holders := tx.allocations.holders_on(provider.id, [stored.class_id]):
+        raise exception.SingleInventoryInUse(uuid, resource_class, holders[0], len(holders))
     tx.inventories.delete(provider.id, [stored.class_id])
     _publish(tx, provider)
 

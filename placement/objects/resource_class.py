@@ -2,6 +2,7 @@
 
 from placement import exception
 from placement.core.model import Names
+from placement.core.text import first_of
 from placement.db.clocks import start_epoch
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
@@ -80,6 +81,7 @@ def _delete(tx: Transaction, name: str) -> None:
     if removed.is_standard:
         raise exception.StandardClassNotDeletable(name)
     if tx.resource_classes.is_in_use(removed.id):
-        raise exception.ResourceClassInUse(name)
+        providers = tx.resource_classes.providers_with(removed.id)
+        raise exception.ResourceClassInUse(name, first_of(providers))
     tx.resource_classes.delete(removed.id)
     tx.publish(names=True)

@@ -176,6 +176,16 @@ class Allocations(Statements):
         )
         return {uuid: int(amount) for uuid, amount in rows}
 
+    def holders_on(
+        self, provider_id: int, class_ids: Collection[int] | None = None
+    ) -> Sequence[str]:
+        """Return the UUIDs of the consumers with allocations (of these classes) on a provider."""
+        on_provider = _allocation.resource_provider_id == provider_id
+        rows = sa.select(_allocation.consumer_id).where(on_provider).distinct()
+        if class_ids is not None:
+            rows = rows.where(_allocation.resource_class_id.in_(class_ids))
+        return self._connection.scalars(rows.order_by(_allocation.consumer_id)).all()
+
     def exist_on(self, provider_id: int) -> bool:
         """Return whether a provider has allocations, with or without consumer."""
         return self._refers(_allocation.resource_provider_id, provider_id)

@@ -20,7 +20,13 @@ import sqlalchemy as sa
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Names
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
-from placement.db.tables import inventories, resource_classes, resource_provider_traits, traits
+from placement.db.tables import (
+    inventories,
+    resource_classes,
+    resource_provider_traits,
+    resource_providers,
+    traits,
+)
 from placement.db.writes import Statements, chunks, numbered, one_of, rows_of
 
 _FEW = 3
@@ -235,6 +241,15 @@ class StoredNames(Statements):
         """
         advance_all_of_providers(self._connection)
         return self._refers(self._reference, id_)
+
+    def providers_with(self, id_: int) -> list[tuple[str, str]]:
+        """Return UUID and name of the providers that use a name."""
+        providers = resource_providers.c
+        having = sa.select(self._reference.table.c.resource_provider_id).where(
+            self._reference == id_
+        )
+        rows = sa.select(providers.uuid, providers.name).where(providers.id.in_(having))
+        return [(row.uuid, row.name) for row in self._connection.execute(rows)]
 
     def delete(self, id_: int) -> None:
         """Delete a locked name."""

@@ -109,7 +109,7 @@ class OverCapacity(Excess, code="over_capacity"):
 class ReservedInUse(Excess, code="reserved_in_use", level=NOTICE):
     """Usage that exceeds the capacity only through the reserved amount."""
 
-    repair: str = "none if the amount was reserved on purpose, as nova does in use"
+    repair: str = "none if the amount was reserved on purpose, as nova reserves devices in use"
 
 
 def over_capacity(state: AuditedState) -> Iterator[Excess]:

@@ -250,9 +250,14 @@ def test_a_parent_cannot_be_removed(store):
 
 
 def test_a_provider_in_use_cannot_be_removed(store):
-    host = new_provider(store, VCPU=1)
-    claim(store, uuid(), {host: {"VCPU": 1}})
-    with pytest.raises(exception.ProviderInUse):
+    host = new_provider(store, VCPU=2)
+    consumers = sorted(uuid() for _ in range(2))
+    for consumer in consumers:
+        claim(store, consumer, {host: {"VCPU": 1}})
+    sentence = (
+        rf"Resource provider has allocations\. .* first: 2 in all, among them {consumers[0]}\."
+    )
+    with pytest.raises(exception.ProviderInUse, match=sentence):
         provider.delete(store, host)
 
 

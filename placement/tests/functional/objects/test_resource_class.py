@@ -76,7 +76,8 @@ def test_only_custom_classes_can_be_removed(store):
 def test_a_class_in_use_cannot_be_removed(store):
     resource_class.create(store, "CUSTOM_A")
     provider = new_provider(store, CUSTOM_A=1)
-    with pytest.raises(exception.ResourceClassInUse):
+    sentence = rf"in use in inventory: CUSTOM_A\. .* 1 in all, among them .*\({provider}\)"
+    with pytest.raises(exception.ResourceClassInUse, match=sentence):
         resource_class.delete(store, "CUSTOM_A")
     set_inventories(store, provider)
     resource_class.delete(store, "CUSTOM_A")

@@ -72,7 +72,8 @@ def test_a_trait_in_use_cannot_be_removed(store):
     trait.ensure(store, "CUSTOM_A")
     provider = new_provider(store)
     trait.replace(store, provider, 0, ["CUSTOM_A"])
-    with pytest.raises(exception.TraitInUse):
+    sentence = rf"in use by a resource provider\. .* first: 1 in all, among them .*\({provider}\)"
+    with pytest.raises(exception.TraitInUse, match=sentence):
         trait.delete(store, "CUSTOM_A")
     trait.clear(store, provider)
     trait.delete(store, "CUSTOM_A")

@@ -236,7 +236,7 @@ def test_findings_over_http(http, store):
             "allocation_ratio": 1.0,
         },
         "cause": "reserved: the usage is within the capacity without it",
-        "repair": "none if the amount was reserved on purpose, as nova does in use",
+        "repair": "none if the amount was reserved on purpose, as nova reserves devices in use",
         "repair_command": f"openstack resource consumer list --provider {host.uuid}",
         "names": {host.uuid: host.name},
     }
