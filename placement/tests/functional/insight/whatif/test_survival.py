@@ -88,6 +88,18 @@ def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch
     assert (document["survive"], document["undetermined"]) == (0, 3)
 
 
+def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch):
+    hosts = [new_provider(store, VCPU=8) for _ in range(3)]
+    claim(
+        http, {hosts[0]: {"VCPU": 2}, new_provider(store, "child", hosts[0], VGPU=4): {"VGPU": 1}}
+    )
+    claim(http, {hosts[1]: {"VCPU": 2}})
+    monkeypatch.setattr("placement.insight.whatif.survival.drain", Ended().check)
+    document = survival(http)
+    assert (document["survive"], document["undetermined"]) == (2, 1)
+    assert not document["complete"]
+
+
 def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
     new_provider(store, VCPU=8)
     events = []
@@ -131,7 +143,7 @@ def test_groups_are_read_in_pieces_and_leave_few_objects():
 class Ended:
     """A deadline that is over."""
 
-    def tick(self):
+    def tick(self, *_):
         from placement.exception import SearchDeadlineExceeded  # noqa: PLC0415
 
         raise SearchDeadlineExceeded(0)
