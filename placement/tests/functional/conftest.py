@@ -18,7 +18,9 @@ from placement.tests.support.processes import BIN, Deployment, environment
 @pytest.fixture
 def empty_store(empty_database_url):
     """A store on a database without tables."""
-    store = Store(DatabaseSettings(connection=empty_database_url, max_retries=0))
+    store = Store(
+        DatabaseSettings(connection=empty_database_url, sqlite_synchronous=False, max_retries=0)
+    )
     yield store
     store.dispose()
 

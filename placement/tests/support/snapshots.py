@@ -102,14 +102,15 @@ _AGGREGATES = sa.select(_MEMBER.resource_provider_id, tables.placement_aggregate
 )
 
 
-def assert_exact(view, tx):
-    """Advance a view to the state the transaction sees; compare it with a full load; return it."""
-    now = clocks.values(tx.connection)
-    newer = view and advance(view, now, partial(changes.read, tx.connection))
-    view = newer or load(tx)
-    assert by_id(view.snapshot) == loaded(tx)
-    assert contents(view.snapshot) == contents(load(tx).snapshot)
-    return view
+def assert_exact(tx, *views):
+    """Return views that are advanced to what the transaction sees, each equal to a full load."""
+    now, read = clocks.values(tx.connection), partial(changes.read, tx.connection)
+    new = load(tx)
+    advanced = [(view and advance(view, now, read)) or new for view in views]
+    for view in advanced:
+        assert contents(view.snapshot) == contents(new.snapshot)
+    assert by_id(new.snapshot) == loaded(tx)
+    return advanced
 
 
 class RecordingObserver(Observer):

@@ -447,7 +447,7 @@ def compare(view, store, engine, acknowledged):
         if id_:
             assert current[id_].provider.generation >= grown_to
     with store.read() as tx:
-        return assert_exact(view, tx)
+        return assert_exact(tx, view)[0]
 
 
 def test_concurrent_threads_read_their_own_writes(store, engine):

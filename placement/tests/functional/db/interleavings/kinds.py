@@ -33,6 +33,7 @@ from placement.tests.support.factories import a_claim, claim, generation, set_in
 INCOMPLETE = IncompleteConsumer("incomplete-project", "incomplete-user")
 NOW = datetime(2026, 1, 2, 3, 4, 5)
 NO_PROVIDER = 999_999
+STANDARD_TRAIT = "HW_CPU_X86_AVX"
 
 Step = Callable[["World", Store], object]
 
@@ -90,8 +91,10 @@ class World:
 
 
 def _damage(tx) -> None:
-    """Leave rows as other implementations and old releases do."""
+    """Leave rows as other implementations and old releases do, and few names to load."""
     execute = tx.connection.execute
+    name = tables.traits.c.name
+    execute(tables.traits.delete().where(~name.startswith("CUSTOM_"), name != STANDARD_TRAIT))
     of, consumer = tables.allocations.c, tables.consumers
     execute(consumer.update().values(created_at=NOW, updated_at=None))
     execute(consumer.delete().where(consumer.c.uuid == UNRECORDED))
@@ -290,7 +293,7 @@ PROVIDERS: Mapping[str, Sequence[Step]] = {
     ],
     "delete an inventory": [lambda _, store: inventory.delete(store, HOST, "MEMORY_MB")],
     "delete inventories": [lambda _, store: inventory.delete_all(store, IDLE)],
-    "replace traits": [_set_traits(HOST, "CUSTOM_UNUSED", "HW_CPU_X86_AVX")],
+    "replace traits": [_set_traits(HOST, "CUSTOM_UNUSED", STANDARD_TRAIT)],
     "replace traits of another": [_set_traits(LEAF, "CUSTOM_UNUSED")],
     "clear traits": [lambda _, store: trait.clear(store, HOST)],
     "replace aggregates": [_set_aggregates(HOST, NEW_AGGREGATE, AGGREGATE)],

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
+from placement.db import clocks
 from placement.db.store import Store
-from placement.engine.engine import load
+from placement.engine.engine import View, load
 from placement.tests.functional.db.interleavings.kinds import KINDS, World
 from placement.tests.functional.db.interleavings.scheduler import Scheduler, Step, Stop, scheduler
 from placement.tests.functional.db.interleavings.stored import StoredRows, values, wrong_counters
@@ -24,6 +26,8 @@ class Pairs:
         self._stores, self._scheduler, self._rows = stores, scheduler, rows
         self._world = World(stores[0])
         self._before = rows.read()
+        with stores[-1].read() as tx:
+            self._loaded = load(tx)
         self._serial: dict[tuple[str, ...], list[Result]] = {}
 
     def steps(self, kind: str, store: Store) -> list[Step]:
@@ -51,20 +55,18 @@ class Pairs:
         self._rows.restore(self._before)
         store = self._stores[-1]
         with store.read() as tx:
-            updated = kept = load(tx)
+            updated = kept = replace(self._loaded, clocks=clocks.values(tx.connection))
 
-        def advance() -> None:
+        def advance(*others: View) -> None:
             nonlocal updated
             with store.read() as tx:
-                updated = assert_exact(updated, tx)
+                updated, *_ = assert_exact(tx, updated, *others)
 
         steps = self.steps(first, self._stores[0]), self.steps(second, store)
         one, two = self._scheduler.run(*steps, stop, advance)
         self.interleavings += one.has_stopped
         self.comparisons += 2
-        advance()
-        with store.read() as tx:
-            assert_exact(kept, tx)
+        advance(kept)
         rows = self._rows.read()
         result = _texts(one.outcomes()), _texts(two.outcomes()), values(rows)
         wrong = wrong_counters(rows)

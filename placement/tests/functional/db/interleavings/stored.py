@@ -52,6 +52,7 @@ class StoredRows:
         self._engine = sa.create_engine(engine.url, poolclass=sa.StaticPool)
         with self._engine.begin() as connection:
             connection.exec_driver_sql(_WITHOUT_FOREIGN_KEYS[engine.dialect.name])
+        self._current = self.read()
 
     def close(self) -> None:
         self._engine.dispose()
@@ -59,14 +60,14 @@ class StoredRows:
     def read(self) -> Rows:
         """Return all rows except standard classes and traits."""
         with self._engine.begin() as connection:
-            return {table.name: _rows(connection, table) for table in _TABLES}
+            self._current = {table.name: _rows(connection, table) for table in _TABLES}
+        return self._current
 
     def restore(self, rows: Rows) -> None:
-        """Restore the rows of an earlier time; processes that have read the others are wrong."""
-        current = self.read()
+        """Restore earlier rows in place of the last read; processes that know these are wrong."""
         with self._engine.begin() as connection:
             for table in _TABLES:
-                before, now = rows[table.name], current[table.name]
+                before, now = rows[table.name], self._current[table.name]
                 for key in now.keys() - before.keys():
                     connection.execute(table.delete().where(_is(table, key)))
                 for key in now.keys() & before.keys():
@@ -75,6 +76,7 @@ class StoredRows:
                 added = [before[key] for key in before.keys() - now.keys()]
                 if added:
                     connection.execute(table.insert(), added)
+        self._current = rows
 
 
 def _rows(connection: sa.Connection, table: sa.Table) -> dict[_Key, dict[str, Any]]:

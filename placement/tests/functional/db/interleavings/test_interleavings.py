@@ -11,6 +11,7 @@ import random
 import pytest
 
 from placement.db.connections import messages
+from placement.db.schema import migration, seed
 from placement.tests.functional.db.interleavings.kinds import KINDS
 from placement.tests.functional.db.interleavings.pairs import pairs
 
@@ -46,10 +47,12 @@ FIXED = [
 
 
 @pytest.fixture
-def tried(store, monkeypatch):
-    """Pairs on the test's database; the statements of a message are sent one by one."""
+def tried(empty_store, monkeypatch):
+    """Pairs on a database of their own; the statements of a message are sent one by one."""
     monkeypatch.setattr(messages, "DRIVERS", frozenset())
-    with pairs(store) as of_store:
+    migration.upgrade(empty_store)
+    seed.sync(empty_store)
+    with pairs(empty_store) as of_store:
         yield of_store
         print(f"{of_store.interleavings} interleavings, {of_store.comparisons} snapshots")
 
