@@ -2,15 +2,20 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
 from placement.engine.shared import SharedRuns
+from placement.tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize(("keys", "runs"), [("aaaaaa", 1), ("aaabbb", 2)])
-def test_six_callers_wait_for_one_run(keys, runs):
+def test_six_callers_wait_for_one_run(monkeypatch, keys, runs):
     """With several keys, one run at a time."""
+    times = []
+    clock = SimpleNamespace(monotonic=lambda: times.append(len(times)) or times[-1])
+    monkeypatch.setattr("placement.engine.shared.time", clock)
     shared, started, finish, count = SharedRuns(), threading.Event(), threading.Event(), []
 
     def compute(key):
@@ -25,7 +30,7 @@ def test_six_callers_wait_for_one_run(keys, runs):
         others = [
             pool.submit(shared.result, key, lambda key=key: compute(key)) for key in keys[1:]
         ]
-        threading.Event().wait(0.1)  # the others have called
+        wait_until(lambda: len(times) == 6)  # each has read the time of its call
         finish.set()
         results = [each.result() for each in (first, *others)]
     assert sorted(set(count)) == sorted(set(keys))

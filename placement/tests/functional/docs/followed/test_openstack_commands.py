@@ -11,7 +11,7 @@ import requests
 
 from placement.tests.functional.docs.pages import executed
 from placement.tests.support.nova_api import nova_api
-from placement.tests.support.nova_documents import FROM_VOLUME, server
+from placement.tests.support.nova_documents import FROM_VOLUME, flavor, server
 from placement.tests.support.openstack_client import AGGREGATE, Client
 from placement.tests.support.processes import BIN, ApiProcess, environment
 
@@ -22,6 +22,7 @@ COMMANDS = [
     *executed("admin/troubleshooting-no-valid-host", matching="openstack"),
     *executed("cli/openstack"),
 ]
+(PLAN,) = [each for each in COMMANDS if re.match("placement-manage .* --plan", each)]
 (DASHBOARD,) = executed("admin/dashboard")
 CN1 = "6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b01"
 REQUEST_ID = "req-8c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b"
@@ -32,8 +33,10 @@ PRINTED = {
     "openstack server list": "",  # redirected to a file
     "openstack resource provider tree": r"\| cn1 (.|\n)*VCPU +8/16",
     "openstack resource capacity show --flavors": "m1.tiny",
+    "openstack resource capacity show --mix": r"\| shapes +\| 200 x resources=VCPU:1",
     "openstack resource capacity show": AGGREGATE,
     "openstack resource consumer list --in-tree cn1": "cn1: VCPU=8",
+    "openstack resource consumer list --group-by project": "demo +",
     "openstack resource consumer list": "^$",  # none is as old as the example says
     f"openstack allocation candidate explain --request-id {REQUEST_ID}": "VCPU",
     "openstack allocation candidate explain --query": r"\| fits +\| 0 ",
@@ -49,7 +52,7 @@ PRINTED = {
 }
 STATUSES = {
     "openstack placement permission": 3,  # a call is denied
-    "openstack placement drain": 1,  # the other host is disabled
+    "openstack placement drain": 1,  # the other hosts are disabled
     "openstack placement survive": 1,
 }
 pytestmark = [
@@ -94,6 +97,9 @@ def cloud(folder):
             timeout=30,
         )
         nova.token_id, nova.placement_url = "admin", service.url
+        nova.flavors = [
+            flavor() | {"id": size, "name": f"m1.{size}"} for size in ("tiny", "small", "large")
+        ]
         nova.servers = [server(SERVERS[0], "cn1"), server(SERVERS[1], "cn1", image=FROM_VOLUME)]
         (folder / "clouds.yaml").write_text(CLOUDS.format(url=nova.url))
         yield environment(
@@ -104,10 +110,11 @@ def cloud(folder):
 
 
 def fill(openstack):
-    """Create the hosts of the pages, and a server."""
+    """Create the hosts of the pages, of which one is enabled, and its servers."""
     for name, uuid, trait in (
         ("cn1", CN1, "HW_CPU_X86_AVX2"),
         ("cn1.example.org", "a1d0f3b2-77c4-4e21-8f0a-5b6c7d8e9f02", "COMPUTE_STATUS_DISABLED"),
+        ("cn2", "6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b02", "COMPUTE_STATUS_DISABLED"),
     ):
         openstack("resource provider create", name, f"--uuid={uuid}")
         inventories = ("--resource=VCPU=16", "--resource=MEMORY_MB=16384")
@@ -115,9 +122,9 @@ def fill(openstack):
         openstack("resource provider trait set", uuid, f"--trait={trait}")
         aggregate = ("resource provider aggregate set", uuid, f"--aggregate={AGGREGATE}")
         openstack(*aggregate, "--generation=2")
-    openstack(
-        "resource provider allocation set", SERVERS[0], f"--allocation=rp={CN1},VCPU=8", *OWNER
-    )
+    for server_, amount in zip(SERVERS, ("VCPU=8", "MEMORY_MB=512"), strict=True):
+        allocation = f"--allocation=rp={CN1},{amount}"
+        openstack("resource provider allocation set", server_, allocation, *OWNER)
 
 
 def expected(table, command, default):
@@ -126,8 +133,9 @@ def expected(table, command, default):
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[:60])
 def test_a_command_works(command, cloud, folder):
+    before = f"{PLAN}; " if "--apply" in command else ""  # in any order of the tests
     result = subprocess.run(
-        ["bash", "-euc", command],
+        ["bash", "-euc", before + command],
         cwd=folder,
         env=cloud,
         capture_output=True,

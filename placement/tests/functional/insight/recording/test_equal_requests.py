@@ -19,7 +19,7 @@ from placement.insight.recording.model import (
 from placement.insight.recording.recorder import Recorder, RecorderSettings, start_timer
 from placement.insight.recording.sql import add, find, hourly, of_request, supersede
 from placement.tests.support.records import record
-from placement.tests.support.waiting import SECONDS_TO_WAIT
+from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
 SERVER = "cccccccc-0000-4000-8000-{:012}"
@@ -86,7 +86,13 @@ def test_two_hundred_refusals_in_a_second_are_one_record_with_their_number(http)
     assert found["explanation"] == request["explanation"]
 
 
-def test_different_requests_beyond_the_rate_are_counted_together(http):
+@pytest.fixture
+def lowest_rate(conf):
+    """Ten records at once, and one in each second that the test takes."""
+    conf.set_override("record_per_second", 1, "insight")
+
+
+def test_different_requests_beyond_the_rate_are_counted_together(lowest_rate, http):
     """Every request is counted, and no more than the admitted ones have a row of their own."""
     for amount in range(100, 220):
         candidates(http, f"resources=VCPU:{amount}")
@@ -240,11 +246,10 @@ def test_counts_are_written_a_moment_later_without_another_request(store):
     at = datetime.now(UTC)
     for number in range(50):
         recorder.record(equal(at, number))
-    timers = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
-    assert timers
-    for timer in timers:
-        timer.join(SECONDS_TO_WAIT)
-    assert find(store, RecordedFilter())[0].requests == 50
+    wait_until(lambda: find(store, RecordedFilter())[0].requests == 50)
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join(SECONDS_TO_WAIT)
 
 
 def test_a_process_reads_what_it_counted(application):
