@@ -15,7 +15,7 @@ from cliff.columns import FormattableColumn
 PIPE_WIDTH: Final = 200
 
 _LONGEST_WHOLE: Final = 40  # a longer text may be shortened; a request id has 40 characters
-_SHORTEST: Final = 30
+_SHORTEST: Final = 29  # a request beside time, reason and count at 80 characters
 _BORDER: Final = 3  # of a column
 _UUID: Final = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -7,7 +7,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
-from placement.cli.cells import Complete, Shown, aligned
+from placement.cli.cells import Complete, Shown
 from placement.cli.client import get, post
 from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
@@ -79,12 +79,17 @@ def room(
     return Complete(document, lambda document: "\n".join(room_lines(document, servers)))
 
 
+def _amounts(amounts: Mapping[str, int]) -> str:
+    return ", ".join(f"{printable(name)}={amount}" for name, amount in amounts.items())
+
+
 class ShowSurvival(WrittenOutput, command.Lister):
     """List the hosts, aggregates or racks whose servers do not all fit elsewhere if they fail.
 
     The exit status is 0 if all survive, 1 if not, and 3 if this was not determined for all.
     """
 
+    important = ("name", "stuck", "lacks")
     add_arguments = staticmethod(add_survival_arguments)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -99,7 +104,7 @@ class ShowSurvival(WrittenOutput, command.Lister):
             [
                 Shown(each["name"], lambda name: printable(known.get(name, name))),
                 *(each[column] for column in _OF_DOMAIN[1:-1]),
-                aligned(each["lacks"]),
+                Shown(each["lacks"], _amounts),
             ]
             for each in (*document["not"], *document["unknown"])
         ]

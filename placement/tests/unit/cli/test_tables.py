@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from placement.cli import tables
+from placement.cli.allocation import ListAllocationRequest
 from placement.cli.cells import Shown
 
 UUIDS = [str(UUID(int=number)) for number in range(1, 4)]
@@ -36,6 +37,16 @@ def test_less_important_columns_are_left_out():
     assert [len(lines_of(width)[0]) for width in (45, 80, 200, 400)] == [1, 2, 3, 5]
     assert lines_of(80)[0] == ["uuid", "rows"]
     assert lines_of(400) == ([*COLUMNS], [[*row] for row in ROWS])
+
+
+def test_80_characters_have_the_request_beside_time_reason_and_count():
+    command = ListAllocationRequest
+    row = ("2026-11-26T03:21:46Z", "unknown_trait", 1, "resources=VCPU:4&" * 9, "req-" + UUIDS[0])
+    columns, (cut,) = tables.fitted(
+        ("at", "reason", "count", "request", "request_id"), [row], 80, command.important
+    )
+    assert columns == ["at", "reason", "count", "request"]
+    assert cut[3].startswith("resources=VCPU:4&")
 
 
 def test_an_object_is_one_row_and_none_is_empty():
