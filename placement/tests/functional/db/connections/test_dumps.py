@@ -5,7 +5,7 @@ import json
 import pytest
 import webtest
 
-from placement import deploy
+from placement import db_api, deploy
 from placement.db.connections import server_checks
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
@@ -91,7 +91,8 @@ def requests(host):
 @pytest.mark.parametrize("kind", [dumps.OfMariaDb, dumps.Plain], ids=lambda kind: kind.server)
 def test_requests_for_what_is_not_restored_yet_are_unavailable(store):
     """Without a table, a column that a dump of an older release lacks, or rows of the clocks."""
-    application = deploy.loadapp(service_options(store.settings.connection))
+    with db_api.placement_context_manager.replaced(store):
+        application = deploy.loadapp(service_options(store.settings.connection))
     http = webtest.TestApp(application, extra_environ=ADMIN)
     for table in metadata.sorted_tables:
         host = new_provider(store, VCPU=8)
