@@ -405,10 +405,20 @@ def _folder(*, durable: bool) -> str | None:
     return str(memory) if is_roomy and not durable and os.access(memory, os.W_OK) else None
 
 
+def _remove_abandoned_folders() -> None:
+    """Remove folders in memory whose process was killed: their names have its id."""
+    for kind in KINDS:
+        for folder in Path("/dev/shm").glob(f"placement-{kind}-[0-9]*-*"):
+            if not psutil.pid_exists(int(folder.name.split("-")[2])):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def private(kind: str, *, durable: bool = True) -> Iterator[Server]:
     """A server for one test, which may kill it."""
-    folder = Path(tempfile.mkdtemp(prefix=f"placement-{kind}-", dir=_folder(durable=durable)))
+    _remove_abandoned_folders()
+    prefix = f"placement-{kind}-{os.getpid()}-"
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=_folder(durable=durable)))
     server = KINDS[kind](folder, durable=durable)
     try:
         server.start()
