@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -148,13 +148,16 @@ class Allocations(Statements):
     def touch(self, uuids: Iterable[str]) -> None:
         """Write the allocations of consumers, so that concurrent changes of them conflict.
 
-        A lock is not enough: Galera nodes do not see each other's locks.
+        A lock is not enough: Galera nodes do not see each other's locks. An update that changes
+        no value is not enough either: allocations of this second get the next one.
         """
+        now = utcnow()
+        is_same = _allocation.updated_at == now
+        update = allocations.update().values(
+            updated_at=sa.case((is_same, now + timedelta(seconds=1)), else_=now)
+        )
         for chunk in chunks(uuids):
-            of_consumers = _allocation.consumer_id.in_(chunk)
-            self._connection.execute(
-                allocations.update().where(of_consumers).values(updated_at=utcnow())
-            )
+            self._connection.execute(update.where(_allocation.consumer_id.in_(chunk)))
 
     def without(self, uuids: Iterable[str]) -> set[str]:
         """Return the UUIDs of the consumers without allocations."""
