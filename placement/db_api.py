@@ -49,6 +49,8 @@ class StoreManager:
         if self._replacement is not None:
             return self._replacement
         if self._store is None or self._store.settings != settings:
+            if self._store is not None:
+                self._store.dispose()
             self._store = Store(settings)
         return self._store
 

@@ -18,7 +18,7 @@ from placement.db.maintenance import data_migrations, reconcile
 from placement.db.store import Store
 from placement.insight.repair import consumers, names, providers
 from placement.insight.repair.action import Action
-from placement.insight.repair.apply import apply_action, undo_action
+from placement.insight.repair.apply import SKIPPED, apply_action, undo_action
 from placement.objects import (
     aggregate,
     allocation,
@@ -217,8 +217,9 @@ def _apply_and_undo(action: Callable[[World], Action]) -> Sequence[Step]:
         ).status
 
     def undo(world: World, store: Store) -> str:
+        # an action that was skipped has an entry if its first attempt failed at the commit
         entry = entries.get(id(world))
-        return "" if entry is None else undo_action(store, entry).status
+        return SKIPPED if entry is None else undo_action(store, entry).status
 
     return apply, undo
 
