@@ -5,7 +5,6 @@ the canonical spelling, lower case with hyphens, in which the database stores it
 """
 
 import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import overload
 
@@ -66,14 +65,14 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def first_of(providers: Sequence[tuple[str, str]]) -> str:
-    """Return the number of providers, by UUID and name, and the first of them, for a message.
+def among(number: int, uuid: str, name: str | None = None) -> str:
+    """Return a number of consumers or providers, and one of them, for a message.
 
-    >>> first_of([("u1", "cn1"), ("u2", "cn2")])
-    '2 in all, among them cn1 (u1)'
+    >>> among(2, "u1", "cn1"), among(1, "u3")
+    ('2 in all, among them cn1 (u1)', '1 in all, among them u3')
     """
-    uuid, name = providers[0]
-    return f"{len(providers)} in all, among them {printable(name or '')} ({uuid})"
+    example = uuid if name is None else f"{printable(name)} ({uuid})"
+    return f"{number} in all, among them {example}"
 
 
 def printable_lines(text: str) -> str:

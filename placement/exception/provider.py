@@ -93,14 +93,11 @@ class ProviderHasChildren(PlacementException):
 
 
 class ProviderInUse(PlacementException):
-    """``consumer`` is one of the ``number`` of consumers."""
-
     uuid: str
-    consumer: str
-    number: int
+    consumers: str
     template = (
         "Unable to delete resource provider {uuid}: Resource provider has allocations. "
-        "Move or delete the consumers first: {number} in all, among them {consumer}."
+        "Move or delete the consumers first: {consumers}."
     )
 
 
@@ -179,11 +176,10 @@ class InventoryInUse(PlacementException):
 
     uuid: str
     resource_classes: tuple[str, ...]
-    consumer: str
-    number: int
+    consumers: str
     template = (
         "update conflict: Inventory for '{resource_classes}' on resource provider '{uuid}' in use."
-        " Move or delete the consumers first: {number} in all, among them {consumer}."
+        " Move or delete the consumers first: {consumers}."
     )
 
 
@@ -192,12 +188,11 @@ class SingleInventoryInUse(PlacementException):
 
     uuid: str
     resource_class: str
-    consumer: str
-    number: int
+    consumers: str
     template = (
         "Unable to delete inventory of class {resource_class}: Inventory for "
         "'{resource_class}' on resource provider '{uuid}' in use. Move or delete the consumers "
-        "first: {number} in all, among them {consumer}."
+        "first: {consumers}."
     )
 
 

@@ -17,6 +17,7 @@ from placement.core.model import (
     ReplaceInventories,
     UpdateInventory,
 )
+from placement.core.text import among
 from placement.db.claims.inventories import StoredInventory
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -36,7 +37,8 @@ def _as_stored(generation: int, stored: Mapping[str, StoredInventory]) -> Provid
     return ProviderInventories(generation, inventories, max(times, default=None))
 
 
-def _present(tx: Transaction, provider: Provider) -> Mapping[str, StoredInventory]:
+def present(tx: Transaction, provider: Provider) -> Mapping[str, StoredInventory]:
+    """Return the stored inventories of a provider, by class."""
     return tx.inventories.of(provider.uuid)[1]
 
 
@@ -66,7 +68,7 @@ def _create(tx: Transaction, command: CreateInventory) -> ProviderInventories:
     check_minimum(added, command.minimum_capacity, uuid=provider.uuid, action="create")
     action = f"Unable to create inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, added, action)
-    if command.resource_class in _present(tx, provider):
+    if command.resource_class in present(tx, provider):
         raise exception.InventoryExists(provider.uuid, command.resource_class)
     tx.inventories.insert(provider.id, {class_ids[command.resource_class]: command.inventory})
     return _written(tx, provider)
@@ -100,8 +102,9 @@ def _replace(tx: Transaction, command: ReplaceInventories) -> _Change:
     )
     action = f"Unknown resource class in inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, command.inventories, action)
-    remove_others(tx, provider, command.inventories)
-    overcommits = put(tx, provider, command.inventories, class_ids)
+    stored = present(tx, provider)
+    remove_others(tx, provider, stored, command.inventories)
+    overcommits = put(tx, provider, stored, command.inventories, class_ids)
     return _written(tx, provider), overcommits
 
 
@@ -120,21 +123,24 @@ def used_classes(
 
 
 def remove_others(
-    tx: Transaction, provider: Provider, inventories: Mapping[str, Inventory]
+    tx: Transaction,
+    provider: Provider,
+    stored: Mapping[str, StoredInventory],
+    inventories: Mapping[str, Inventory],
 ) -> None:
-    """Delete all other inventories of a locked provider.  Raises: InventoryInUse."""
-    present = _present(tx, provider)
-    removed = {name: row.class_id for name, row in present.items() if name not in inventories}
+    """Delete the other stored inventories of a locked provider.  Raises: InventoryInUse."""
+    removed = {name: row.class_id for name, row in stored.items() if name not in inventories}
     in_use = tx.inventories.in_use(provider.id, removed)
-    if in_use:
-        holders = tx.allocations.holders_on(provider.id, [removed[name] for name in in_use])
-        raise exception.InventoryInUse(provider.uuid, in_use, holders[0], len(holders))
+    class_ids = [removed[name] for name in in_use]
+    if in_use and (holders := tx.allocations.holders_on(provider.id, class_ids)):
+        raise exception.InventoryInUse(provider.uuid, in_use, among(*holders))
     tx.inventories.delete(provider.id, removed.values())
 
 
 def put(
     tx: Transaction,
     provider: Provider,
+    stored: Mapping[str, StoredInventory],
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
 ) -> Sequence[str]:
@@ -142,16 +148,15 @@ def put(
 
     Equal inventories are not written: the audit names the time at which an inventory changed.
     """
-    present = _present(tx, provider)
-    old = {
+    changed = {
         class_ids[name]: row
         for name, row in inventories.items()
-        if name in present and row != present[name].inventory
+        if name in stored and row != stored[name].inventory
     }
-    new = {class_ids[name]: row for name, row in inventories.items() if name not in present}
-    tx.inventories.update(provider.id, old)
+    new = {class_ids[name]: row for name, row in inventories.items() if name not in stored}
+    tx.inventories.update(provider.id, changed)
     tx.inventories.insert(provider.id, new)
-    return _overcommits(provider, inventories, present)
+    return _overcommits(provider, inventories, stored)
 
 
 def _overcommits(
@@ -181,13 +186,13 @@ def _update(tx: Transaction, command: UpdateInventory) -> _Change:
     provider = locked_at_generation(tx, command.provider_uuid, command.generation)
     changed = {command.resource_class: command.inventory}
     check_minimum(changed, command.minimum_capacity, uuid=provider.uuid, action="update")
-    present = _present(tx, provider)
-    if command.resource_class not in present:
+    stored = present(tx, provider)
+    if command.resource_class not in stored:
         if tx.resource_classes.find(command.resource_class) is None:
             raise exception.ResourceClassNotFound(command.resource_class)
         raise exception.NoInventoryRecord(provider.uuid, command.resource_class)
-    class_ids = {command.resource_class: present[command.resource_class].class_id}
-    overcommits = put(tx, provider, changed, class_ids)
+    class_ids = {command.resource_class: stored[command.resource_class].class_id}
+    overcommits = put(tx, provider, stored, changed, class_ids)
     return _written(tx, provider), overcommits
 
 
@@ -202,11 +207,11 @@ def delete(store: Store, uuid: str, resource_class: str) -> None:
 
 def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     provider = locked(tx, uuid)
-    stored = _present(tx, provider).get(resource_class)
+    stored = present(tx, provider).get(resource_class)
     if stored is None:
         raise exception.InventoryNotFoundForDelete(resource_class)
     if holders := tx.allocations.holders_on(provider.id, [stored.class_id]):
-        raise exception.SingleInventoryInUse(uuid, resource_class, holders[0], len(holders))
+        raise exception.SingleInventoryInUse(uuid, resource_class, among(*holders))
     tx.inventories.delete(provider.id, [stored.class_id])
     _publish(tx, provider)
 
@@ -221,7 +226,7 @@ def delete_all(store: Store, uuid: str) -> None:
 
 def _delete_all(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
-    remove_others(tx, provider, {})
+    remove_others(tx, provider, present(tx, provider), {})
     _publish(tx, provider)
 
 
@@ -231,6 +236,6 @@ def _publish(tx: Transaction, provider: Provider) -> None:
 
 def _written(tx: Transaction, provider: Provider) -> ProviderInventories:
     """Publish the change; return the inventories after this write."""
-    stored = _present(tx, provider)
+    stored = present(tx, provider)
     _publish(tx, provider)
     return _as_stored(provider.generation + 1, stored)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary, UpdateProvider
-from placement.core.text import first_of
+from placement.core.text import among
 from placement.db.resources.providers import Node, subtree
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -216,8 +216,8 @@ def _delete(tx: Transaction, uuid: str) -> None:
     if provider is None:
         raise exception.ProviderNotFound(uuid, " for delete")
     if children := tx.providers.children(provider.id):
-        raise exception.ProviderHasChildren(uuid, first_of(children))
-    if consumers := tx.allocations.holders_on(provider.id):
-        raise exception.ProviderInUse(uuid, consumers[0], len(consumers))
+        raise exception.ProviderHasChildren(uuid, among(len(children), *children[0]))
+    if holders := tx.allocations.holders_on(provider.id):
+        raise exception.ProviderInUse(uuid, among(*holders))
     tx.providers.delete(provider.id)
     tx.publish(removed={provider.id: uuid})

@@ -47,12 +47,15 @@ def _reshape(
     check_providers(state, claims)
     state = _united(tx, state, named)
     changes = allocation.planned(tx, consumers, state, claims)
+    stored = {provider.uuid: inventory.present(tx, provider) for provider in providers}
     for provider in providers:
-        inventory.put(tx, provider, named[provider.uuid], state.class_ids)
+        uuid = provider.uuid
+        inventory.put(tx, provider, stored[uuid], named[uuid], state.class_ids)
     owners = tx.consumers.owners(changes.retained, consumers)
     tx.execute_all(allocation.writes(changes, consumers, owners, state))
     for provider in providers:
-        inventory.remove_others(tx, provider, named[provider.uuid])
+        uuid = provider.uuid
+        inventory.remove_others(tx, provider, stored[uuid], named[uuid])
     _publish(tx, state, named, changes)
 
 

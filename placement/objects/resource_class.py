@@ -2,7 +2,7 @@
 
 from placement import exception
 from placement.core.model import Names
-from placement.core.text import first_of
+from placement.core.text import among
 from placement.db.clocks import start_epoch
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
@@ -81,7 +81,6 @@ def _delete(tx: Transaction, name: str) -> None:
     if removed.is_standard:
         raise exception.StandardClassNotDeletable(name)
     if tx.resource_classes.is_in_use(removed.id):
-        providers = tx.resource_classes.providers_with(removed.id)
-        raise exception.ResourceClassInUse(name, first_of(providers))
+        raise exception.ResourceClassInUse(name, among(*tx.resource_classes.user_of(removed.id)))
     tx.resource_classes.delete(removed.id)
     tx.publish(names=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from placement import exception
 from placement.core.model import Names
-from placement.core.text import first_of
+from placement.core.text import among
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
 from placement.db.transaction import Transaction
@@ -63,8 +63,7 @@ def _delete(tx: Transaction, name: str) -> None:
     if removed.is_standard:
         raise exception.StandardTraitNotDeletable(name)
     if tx.traits.is_in_use(removed.id):
-        providers = tx.traits.providers_with(removed.id)
-        raise exception.TraitInUse(name, first_of(providers))
+        raise exception.TraitInUse(name, among(*tx.traits.user_of(removed.id)))
     tx.traits.delete(removed.id)
     tx.publish(names=True)
 

@@ -181,13 +181,19 @@ class Allocations(Statements):
 
     def holders_on(
         self, provider_id: int, class_ids: Collection[int] | None = None
-    ) -> Sequence[str]:
-        """Return the UUIDs of the consumers with allocations (of these classes) on a provider."""
-        on_provider = _allocation.resource_provider_id == provider_id
-        rows = sa.select(_allocation.consumer_id).where(on_provider).distinct()
+    ) -> tuple[int, str] | None:
+        """Return the number of consumers with allocations on a provider, and one UUID, if any.
+
+        With ``class_ids``, only allocations of these classes count.
+        """
+        consumer_id = _allocation.consumer_id
+        statement = sa.select(
+            sa.func.count(consumer_id.distinct()), sa.func.min(consumer_id)
+        ).where(_allocation.resource_provider_id == provider_id)
         if class_ids is not None:
-            rows = rows.where(_allocation.resource_class_id.in_(class_ids))
-        return self._connection.scalars(rows.order_by(_allocation.consumer_id)).all()
+            statement = statement.where(_allocation.resource_class_id.in_(class_ids))
+        number, first = self._connection.execute(statement).one()
+        return (number, first) if number else None
 
     def exist_on(self, provider_id: int) -> bool:
         """Return whether a provider has allocations, with or without consumer."""

@@ -242,14 +242,21 @@ class StoredNames(Statements):
         advance_all_of_providers(self._connection)
         return self._refers(self._reference, id_)
 
-    def providers_with(self, id_: int) -> list[tuple[str, str]]:
-        """Return UUID and name of the providers that use a name."""
-        providers = resource_providers.c
-        having = sa.select(self._reference.table.c.resource_provider_id).where(
-            self._reference == id_
+    def user_of(self, id_: int) -> tuple[int, str, str | None]:
+        """Return the number of providers that use a name, and UUID and name of one of them.
+
+        A provider that does not exist, in an older database, has its id instead.
+        """
+        providers, used_by = resource_providers.c, self._reference.table.c.resource_provider_id
+        statement = (
+            sa.select(sa.func.count().over(), used_by, providers.uuid, providers.name)
+            .outerjoin_from(self._reference.table, resource_providers, providers.id == used_by)
+            .where(self._reference == id_)
+            .order_by(used_by)
+            .limit(1)
         )
-        rows = sa.select(providers.uuid, providers.name).where(providers.id.in_(having))
-        return [(row.uuid, row.name) for row in self._connection.execute(rows)]
+        number, provider_id, uuid, name = self._connection.execute(statement).one()
+        return number, uuid or f"id {provider_id}", name
 
     def delete(self, id_: int) -> None:
         """Delete a locked name."""

@@ -7,6 +7,7 @@ from placement import exception
 from placement.db import tables
 from placement.objects import inventory, resource_class
 from placement.tests.support.factories import new_provider, rows, set_inventories
+from placement.tests.support.sql import execute
 
 
 def ids(store) -> dict:
@@ -81,6 +82,15 @@ def test_a_class_in_use_cannot_be_removed(store):
         resource_class.delete(store, "CUSTOM_A")
     set_inventories(store, provider)
     resource_class.delete(store, "CUSTOM_A")
+
+
+def test_a_class_in_use_by_a_provider_that_does_not_exist_cannot_be_removed(store):
+    """An older database may have such inventories: they do not refer to providers by a key."""
+    resource_class.create(store, "CUSTOM_A")
+    new_provider(store, CUSTOM_A=1)
+    execute(store, "UPDATE inventories SET resource_provider_id = 987")
+    with pytest.raises(exception.ResourceClassInUse, match=r"1 in all, among them id 987\."):
+        resource_class.delete(store, "CUSTOM_A")
 
 
 def test_class_cannot_be_renamed_to_an_existing_name(store):
