@@ -39,8 +39,10 @@ def _audited(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
         return application
     from keystonemiddleware import audit  # noqa: PLC0415  pycadf, which others do not need
 
+    log = logging.getLogger("keystonemiddleware")
+    level = log.level
     # It warns of each of its own parameters: "is not known to keystonemiddleware".
-    logging.getLogger("keystonemiddleware._common.config").setLevel(logging.ERROR)
+    log.setLevel(logging.ERROR)
     try:
         return cast(
             "WSGIApplication",
@@ -58,6 +60,8 @@ def _audited(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplicat
             f"[audit]audit_map_file = {options.audit_map_file} cannot be read: {error}. Copy "
             "etc/placement/api_audit_map.conf there, or set [audit]enabled = false."
         ) from None
+    finally:
+        log.setLevel(level)
 
 
 def _with_cross_origin(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:

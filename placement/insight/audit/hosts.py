@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from uuid import UUID
 
+from placement.core.text import canonical_uuid
 from placement.insight.audit.finding import (
     IDENTITY,
     NOTICE,
@@ -121,10 +121,7 @@ def aggregates(
 
 def is_bare_metal(name: str) -> bool:
     """Return whether a hypervisor is a bare metal node: its name is a UUID."""
-    try:
-        return str(UUID(name)) == name.lower()
-    except ValueError:
-        return False
+    return canonical_uuid(name) == name.lower()
 
 
 def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Mapping[str, str]:

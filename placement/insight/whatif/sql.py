@@ -105,7 +105,7 @@ def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[Any]:
     provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
     text = provider + ":" + class_id + ":" + used + ","
     is_mysql = tx.connection.dialect.name in {"mysql", "mariadb"}
-    if is_mysql:
+    if is_mysql:  # equal allocations have equal texts, although rows are read in any order
         text = text.op("ORDER BY")(_allocation.resource_class_id)
     of_consumer = (
         sa.select(sa.func.aggregate_strings(text, "").label("allocated"))
