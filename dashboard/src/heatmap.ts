@@ -14,7 +14,14 @@ export interface Cell {
   width: number;
 }
 
+// Some groups, on a canvas of their own: a browser copies a canvas as a whole when it changes.
+export interface Band {
+  y: number;
+  height: number;
+}
+
 export interface Layout {
+  bands: Band[];
   cells: Cell[];
   // The cells of each host: one in each of its groups.
   cellsOf: Map<string, number[]>;
@@ -30,6 +37,7 @@ const NARROWEST = 3;
 const LABEL_HEIGHT = 22;
 const GAP_BELOW_GROUP = 6;
 const MINIMUM_WIDTH = 40;
+const BAND_HEIGHT = 300;
 
 export interface Box {
   width: number;
@@ -48,14 +56,28 @@ export function layOut(
   const width = Math.max(box.width, MINIMUM_WIDTH);
   const count = groups.reduce((sum, group) => sum + group.roots.length, 0);
   const size = sizeFor(count, width, box);
-  const layout: Layout = { cells: [], cellsOf: new Map(), labels: [], size, width, height: 0 };
+  const layout: Layout = {
+    bands: [],
+    cells: [],
+    cellsOf: new Map(),
+    labels: [],
+    size,
+    width,
+    height: 0,
+  };
+  let band = { y: 0, height: BAND_HEIGHT };
   for (const { label, roots } of groups) {
+    if (band.height >= BAND_HEIGHT) {
+      band = { y: layout.height, height: 0 };
+      layout.bands.push(band);
+    }
     if (label) {
       layout.labels.push({ text: label, y: layout.height });
       layout.height += LABEL_HEIGHT;
     }
     addRows(layout, roots, weight);
     if (label) layout.height += GAP_BELOW_GROUP;
+    band.height = layout.height - band.y;
   }
   return layout;
 }

@@ -1,8 +1,8 @@
-// Drawing of the heat map on a canvas.
+// Drawing of the heat map on its canvases.
 
-import { type Cell, type Layout, STEP_NAMES, stepOf } from "./heatmap";
+import { type Band, type Cell, type Layout, STEP_NAMES, stepOf } from "./heatmap";
 
-export interface Paint {
+interface Paint {
   steps: string[];
   background: string;
   outline: string;
@@ -14,7 +14,7 @@ export interface Paint {
 const LARGE = 10;
 
 // The colors and the font of the style sheet, as they are now.
-export function paintOf(element: Element): Paint {
+function paintOf(element: Element): Paint {
   const style = getComputedStyle(element);
   const value = (property: string) => style.getPropertyValue(property).trim();
   return {
@@ -27,28 +27,51 @@ export function paintOf(element: Element): Paint {
   };
 }
 
+// Draws the cells `changed`, or everything, and the frame of the focused cell. A canvas without
+// such cells is left alone.
 export function draw(
-  context: CanvasRenderingContext2D,
+  map: Element,
   layout: Layout,
   name: string,
-  paint: Paint,
   focused: number,
+  changed?: readonly number[],
 ): void {
-  context.font = paint.font;
-  context.fillStyle = paint.text;
-  for (const { text, y } of layout.labels) {
-    context.fillText(fitted(context, text, layout.width), 0, y + 15);
-  }
-  drawCells(context, layout, name, paint, layout.cells.keys());
-  drawFocus(context, layout, paint, focused);
+  const paint = paintOf(map);
+  const canvases = map.querySelectorAll("canvas");
+  const indices = changed ? [...changed, focused] : [...layout.cells.keys()];
+  layout.bands.forEach((band, place) => {
+    const context = canvases[place]?.getContext("2d");
+    const inside = indices.filter((index) => isIn(band, layout.cells[index]));
+    if (!context || inside.length === 0) return;
+    if (!changed) clear(context, layout, band, paint);
+    drawCells(context, layout, name, paint, inside);
+    if (inside.includes(focused)) drawFocus(context, layout, paint, focused);
+  });
 }
 
-export function drawCells(
+function isIn(band: Band, place: { y: number } | undefined): boolean {
+  return place !== undefined && place.y >= band.y && place.y < band.y + band.height;
+}
+
+// An empty canvas of the size of the band, with its labels.
+function clear(context: CanvasRenderingContext2D, layout: Layout, band: Band, paint: Paint): void {
+  const scale = devicePixelRatio;
+  context.canvas.width = Math.round(layout.width * scale);
+  context.canvas.height = Math.round(band.height * scale);
+  context.setTransform(scale, 0, 0, scale, 0, -band.y * scale);
+  context.font = paint.font;
+  context.fillStyle = paint.text;
+  for (const label of layout.labels.filter((label) => isIn(band, label))) {
+    context.fillText(fitted(context, label.text, layout.width), 0, label.y + 15);
+  }
+}
+
+function drawCells(
   context: CanvasRenderingContext2D,
   layout: Layout,
   name: string,
   paint: Paint,
-  indices: Iterable<number>,
+  indices: readonly number[],
 ): void {
   const gap = gapOf(layout);
   for (const index of indices) {
@@ -59,7 +82,7 @@ export function drawCells(
   }
 }
 
-export function drawFocus(
+function drawFocus(
   context: CanvasRenderingContext2D,
   layout: Layout,
   paint: Paint,

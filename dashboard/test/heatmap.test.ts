@@ -20,6 +20,16 @@ test("every cell is found where it is drawn", () => {
   assert.equal(cellAt(layout, -1, -1), -1);
 });
 
+test("500 groups are on canvases of about 300 pixels that cut no group", () => {
+  const groups = Array.from({ length: 500 }, () => ({ label: "a", roots: [ROOT, ROOT] }));
+  const { bands, labels, height } = layOut(groups, BOX, equal);
+  assert.ok(bands.length > 1 && bands.every((band) => band.height < 400));
+  bands.forEach((band, index) => {
+    assert.equal(band.y + band.height, bands[index + 1]?.y ?? height);
+    assert.ok(labels.some(({ y }) => y === band.y));
+  });
+});
+
 test("10,000 cells of 6 pixels fit no box and make the map higher", () => {
   const layout = layOut([{ label: "", roots: Array<Root>(10_000).fill(ROOT) }], BOX, equal);
   assert.equal(layout.size, 6);

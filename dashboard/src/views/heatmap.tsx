@@ -1,11 +1,11 @@
-// The heat map: a canvas that the mouse and the keyboard can explore, and its legend.
+// The heat map: cells that the mouse and the keyboard can explore, and its legend.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { reservedState, type Root } from "../cloud";
 import { amount, percent, plural } from "../format";
-import { type Box, byCapacity, cellAt, cellsOf, layOut, type Layout, neighbor, STEP_NAMES } from "../heatmap";
+import { type Box, byCapacity, cellAt, cellsOf, layOut, neighbor, STEP_NAMES } from "../heatmap";
 import type { Group } from "../hosts";
-import { draw, drawCells, drawFocus, paintOf } from "../painting";
+import { draw } from "../painting";
 import { addressOf } from "../router";
 import { useShared } from "../state";
 
@@ -15,9 +15,9 @@ const HEIGHT = 380;
 const BELOW = 100;
 
 // The space for the map: on a wallboard, the rest of the screen.
-function boxOf(canvas: Element | null, width: number, isWall: boolean): Box {
+function boxOf(map: Element | null, width: number, isWall: boolean): Box {
   if (!isWall) return { width, height: HEIGHT, largest: LARGEST };
-  const top = canvas?.getBoundingClientRect().top ?? HEIGHT;
+  const top = map?.getBoundingClientRect().top ?? HEIGHT;
   return { width, height: Math.max(HEIGHT / 2, innerHeight - top - BELOW), largest: 3 * LARGEST };
 }
 
@@ -31,14 +31,16 @@ export function HeatMap(props: {
   const { groups, name, isSized, isGrouped, isWall } = props;
   const { live, version, ...shared } = useShared();
   const names = shared.names.aggregates;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const width = useWidth(canvas);
+  const map = useRef<HTMLDivElement>(null);
+  const width = useWidth(map);
   const [focused, setFocused] = useState(-1);
   const layout = useMemo(() => {
     const labeled = groups.map((group) => ({ ...group, label: isGrouped ? labelOf(group, names) : "" }));
     const weight = isSized ? byCapacity(groups.flatMap(({ roots }) => roots), name) : () => 1;
-    return layOut(labeled, boxOf(canvas.current, width, isWall), weight);
+    return layOut(labeled, boxOf(map.current, width, isWall), weight);
   }, [groups, width, isSized, isGrouped, isWall, names]);
+  const paint = (changed?: number[]) =>
+    map.current && draw(map.current, layout, name, focused, changed);
   const painted = useRef({ layout, name: "", version, focused });
   useEffect(() => {
     const last = painted.current;
@@ -46,27 +48,24 @@ export function HeatMap(props: {
     const isKnown = version <= last.version + 1;
     if (last.layout === layout && last.name === name && isKnown) {
       const cells = version === last.version ? [] : cellsOf(layout, live.cloud.changed);
-      repaint(canvas.current, layout, name, [...cells, last.focused], focused);
+      paint([...cells, last.focused]);
     } else {
-      paintOn(canvas.current, layout, name, focused);
+      paint();
     }
   }, [layout, name, version, focused]);
-  useEffect(
-    () => onSchemeChange(() => paintOn(canvas.current, layout, name, focused)),
-    [layout, name, focused],
-  );
+  useEffect(() => onSchemeChange(() => paint()), [layout, name, focused]);
   const root = layout.cells[focused]?.root;
   const open = () => root && location.assign(addressOf("tree", root.uuid));
   return (
     <div class="map">
       <Legend />
-      <canvas
-        ref={canvas}
+      <div
+        ref={map}
+        class="cells"
         tabIndex={0}
         role="application"
         aria-label={`Heat map of ${name}. Arrow keys choose a host, Enter opens it.`}
         aria-describedby="map-focus"
-        style={{ height: `${layout.height}px` }}
         onMouseMove={(event) => setFocused(cellAt(layout, event.offsetX, event.offsetY))}
         onMouseLeave={() => setFocused(-1)}
         onClick={open}
@@ -77,7 +76,11 @@ export function HeatMap(props: {
           event.preventDefault();
           setFocused(next);
         }}
-      />
+      >
+        {layout.bands.map(({ y, height }) => (
+          <canvas key={y} style={{ height: `${height}px` }} />
+        ))}
+      </div>
       <p id="map-focus" class="map-focus" aria-live="polite">
         {root ? describe(root, name) : "Point at a cell, or use the arrow keys."}
       </p>
@@ -102,35 +105,6 @@ function describe(root: Root, name: string): string {
     `${root.name}: ${amount(name, amounts.used)} of ${amount(name, amounts.capacity)} ${name} ` +
     `used (${used}), ${amount(name, amounts.free)} free${state}`
   );
-}
-
-function paintOn(
-  canvas: HTMLCanvasElement | null,
-  layout: Layout,
-  name: string,
-  focused: number,
-): void {
-  const context = canvas?.getContext("2d");
-  if (!canvas || !context) return;
-  const scale = devicePixelRatio;
-  canvas.width = Math.round(layout.width * scale);
-  canvas.height = Math.round(layout.height * scale);
-  context.setTransform(scale, 0, 0, scale, 0, 0);
-  draw(context, layout, name, paintOf(canvas), focused);
-}
-
-// Draws some cells again, and the frame of the focused one.
-function repaint(
-  canvas: HTMLCanvasElement | null,
-  layout: Layout,
-  name: string,
-  cells: number[],
-  focused: number,
-): void {
-  const context = canvas?.getContext("2d");
-  if (!canvas || !context) return;
-  drawCells(context, layout, name, paintOf(canvas), cells);
-  drawFocus(context, layout, paintOf(canvas), focused);
 }
 
 function onSchemeChange(repaint: () => void): () => void {

@@ -285,7 +285,7 @@ def test_axe_finds_nothing_and_no_view_is_wider_than_the_window(small, open_page
 def test_the_keyboard_reaches_a_root_of_the_map(small, open_page):
     page = open_page(small.url + PAGE)
     wait_for_text(page, "on 2 hosts")
-    page.locator("canvas").focus()
+    page.get_by_role("application").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#map-focus")).to_contain_text("VCPU used", timeout=60_000)
     page.keyboard.press("Enter")

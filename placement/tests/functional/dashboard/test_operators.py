@@ -129,7 +129,7 @@ def test_cells_by_capacity_can_be_chosen(small, open_page):
     page = opened(open_page, small)
     page.get_by_label("Cells").select_option("capacity")
     page.wait_for_url("**cells=capacity*", timeout=MILLISECONDS)
-    page.locator("canvas").focus()
+    page.get_by_role("application").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#map-focus")).to_contain_text("VCPU used", timeout=MILLISECONDS)
 
