@@ -7,7 +7,8 @@ the time at which they were written.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Hashable, Mapping
 
 import webob
 
@@ -16,8 +17,11 @@ from placement.http.request import Request
 from placement.http.response import json_response, no_content
 from placement.insight.documents import Json
 
+Write = Callable[[View], Json]
+"""Returns the document of a snapshot."""
 
-def from_snapshot(request: Request, write: Callable[[View], Json]) -> webob.Response:
+
+def from_snapshot(request: Request, write: Write) -> webob.Response:
     """Return the document that ``write`` returns for the current snapshot, or 304.
 
     Cost of 304: reading the clocks. ``write`` is not called.
@@ -27,6 +31,30 @@ def from_snapshot(request: Request, write: Callable[[View], Json]) -> webob.Resp
     if is_current(request, tag):
         return tagged(no_content(request, status=304), tag)
     return tagged(json_response(request, write(view)), tag)
+
+
+def computed(request: Request, write: Write) -> webob.Response:
+    """Return a slow document of the current snapshot: see ``from_snapshot``.
+
+    A process computes one at a time; concurrent equal requests share it.
+    """
+    return from_snapshot(
+        request,
+        lambda view: request.services.shared.result(
+            _key(request, view, request.query_string), lambda: write(view)
+        ),
+    )
+
+
+def computed_of_body(request: Request, body: object, write: Write) -> webob.Response:
+    """Return a slow document of the current snapshot and of the body: see ``computed``."""
+    view = request.services.engine.view()
+    key = _key(request, view, json.dumps(body, sort_keys=True))
+    return json_response(request, request.services.shared.result(key, lambda: write(view)))
+
+
+def _key(request: Request, view: View, asked: str) -> Hashable:
+    return request.path, asked, etag(view.clocks, str(request.version))
 
 
 def etag(clocks: Mapping[int, int], *representation: str) -> str:

@@ -36,6 +36,15 @@ def values(request: Request, validators: validation.ValidatorWindows) -> dict[st
     return validation.effective(request.query_pairs)
 
 
+def repeated(
+    request: Request, pairs: validation.QueryPairs, validators: validation.ValidatorWindows
+) -> validation.Values:
+    """Return the values of parameters that can be repeated, each checked.  Raises: BadRequest."""
+    for pair in pairs:
+        validation.check(validators, [pair], request.version, in_words=True)
+    return validation.grouped(pairs)
+
+
 def nothing(request: Request) -> None:
     """Return if the query is empty.  Raises: BadRequest."""
     values(request, _NOTHING)

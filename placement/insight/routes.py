@@ -15,7 +15,6 @@ import webob
 
 from placement import microversion
 from placement.core.text import timestamp
-from placement.engine.engine import View
 from placement.events import (
     CLIENT_REQUESTS,
     CUT_RESPONSES,
@@ -30,7 +29,7 @@ from placement.insight import http, queries
 from placement.insight.audit.http import list_findings
 from placement.insight.capacity.http import show_capacity
 from placement.insight.consumers.http import list_consumers
-from placement.insight.documents import Json, document
+from placement.insight.documents import document
 from placement.insight.explanation.http import explain_candidates
 from placement.insight.feed.http import list_providers
 from placement.insight.identity.http import show_identity
@@ -77,17 +76,18 @@ def show_insight(request: Request) -> webob.Response:
     request.can(policies.SHOW)
     queries.nothing(request)
     enabled = {"record": request.services.reports.is_recording}
-
-    def write(view: View) -> Json:
-        snapshot = view.snapshot
-        return document(
+    return http.from_snapshot(
+        request,
+        lambda view: document(
             release=metadata.version("openplacement"),
             enabled=enabled,
-            snapshot={"providers": snapshot.size, "roots": int(snapshot.forest.is_root.sum())},
+            snapshot={
+                "providers": view.snapshot.size,
+                "roots": int(view.snapshot.forest.is_root.sum()),
+            },
             last_write_seen=timestamp(view.refreshed_at),
-        )
-
-    return http.from_snapshot(request, write)
+        ),
+    )
 
 
 DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {

@@ -67,7 +67,8 @@ def show_capacity(request: Request) -> webob.Response:
     """Return the number of claims that fit, in total and by group of roots."""
     request.can(policies.CAPACITY)
     queries.check_has_candidates(request.version)
-    own = _own_values(request)
+    pairs = [pair for pair in request.query_pairs if pair[0] in _OWN]
+    own = queries.repeated(request, pairs, _VALIDATORS)
     fleet = _fleet(own)
     by, _, prefix = own.get("by", ["none"])[-1].partition(":")
     shapes = _shapes(request, own)
@@ -75,32 +76,19 @@ def show_capacity(request: Request) -> webob.Response:
     def write(view: View) -> Json:
         snapshot = fleet.applied(view.snapshot)
         deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
-        common: Json = {"microversion": str(request.version), "formula": FORMULA}
-        common |= fleet.described(view.snapshot)
-        if "shape" in own:
-            return document(**common, **_of_mix(snapshot, shapes, deadline))
-        query = shapes[0].query
+        is_mix = "shape" in own
         return document(
-            query=query, **common, **_of_shape(snapshot, shapes[0], deadline, by, prefix)
+            **({} if is_mix else {"query": shapes[0].query}),
+            microversion=str(request.version),
+            formula=FORMULA,
+            **fleet.described(view.snapshot),
+            **_of_mix(snapshot, shapes, deadline)
+            if is_mix
+            else _of_shape(snapshot, shapes[0], deadline, by, prefix),
         )
 
-    def shared(view: View) -> Json:
-        """Return the document; a process computes one hypothetical document at a time."""
-        if own.keys().isdisjoint(_HYPOTHETICAL):
-            return write(view)
-        key = (request.path, request.query_string, http.etag(view.clocks, str(request.version)))
-        body: Json = request.services.shared.result(key, lambda: write(view))
-        return body
-
-    return http.from_snapshot(request, shared)
-
-
-def _own_values(request: Request) -> Mapping[str, Sequence[str]]:
-    """Return the values of the parameters of this route, each checked.  Raises: BadRequest."""
-    pairs = [pair for pair in request.query_pairs if pair[0] in _OWN]
-    for pair in pairs:
-        validation.check(_VALIDATORS, [pair], request.version, in_words=True)
-    return validation.grouped(pairs)
+    is_hypothetical = not own.keys().isdisjoint(_HYPOTHETICAL)
+    return (http.computed if is_hypothetical else http.from_snapshot)(request, write)
 
 
 def _fleet(own: Mapping[str, Sequence[str]]) -> Fleet:

@@ -1,8 +1,9 @@
 """Arguments and texts of ``openstack placement drain`` and ``survive``."""
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from placement.core.text import nouns, printable
 from placement.insight.documents import Response
@@ -18,7 +19,12 @@ _SKIPPED: Final = {
     "changed": "changed while they were read",
 }
 
-_EVICTABLE: Final = {"project": "project_ids", "type": "types", "consumer": "consumers"}
+_EVICTABLE: Final = {
+    "project": "project_ids",
+    "type": "types",
+    "consumer": "consumers",
+    "older_than": "older_than",
+}
 _NO_ROOM: Final = {
     "nothing_evictable": "no host: the servers that may be evicted are not enough",
     "nowhere_to_move": "no host: not enough servers of one host fit elsewhere",
@@ -56,19 +62,19 @@ def room_request(query: str, arguments: argparse.Namespace) -> dict[str, object]
     body: dict[str, object] = {"query": query}
     if arguments.keep:
         body["keep"] = arguments.keep
-    evictable: dict[str, Any] = {}
+    evictable = defaultdict[str, list[str]](list)
     for text in arguments.evictable:
         name, _, value = text.partition("=")
-        if name == "older_than" and value:
-            evictable[name] = value
-        elif name in _EVICTABLE and value:
-            evictable.setdefault(_EVICTABLE[name], []).append(value)
-        else:
+        if name not in _EVICTABLE or not value:
             raise ValueError(
                 f"--evictable {text}: write it as project=<id>, type=<consumer type>, "
                 "consumer=<UUID> or older_than=<time>."
             )
-    return {**body, "by": "evict", "evictable": evictable} if evictable else body
+        evictable[_EVICTABLE[name]].append(value)
+    if not evictable:
+        return body
+    last = {name: values[-1] for name, values in evictable.items() if name == "older_than"}
+    return {**body, "by": "evict", "evictable": {**evictable, **last}}
 
 
 def room_lines(document: Response, names: Names) -> Iterator[str]:

@@ -1,10 +1,9 @@
 """``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
 
-import json
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import webob
@@ -16,11 +15,9 @@ from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json, requires_json
-from placement.http.response import json_response
 from placement.insight import http, queries
-from placement.insight.documents import Json, document
-from placement.insight.whatif import sql
-from placement.insight.whatif.document import drain_fields, survival_fields
+from placement.insight.documents import Json
+from placement.insight.whatif import document, sql
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Keep, Scene
 from placement.insight.whatif.server_groups import ServerGroup
@@ -94,10 +91,10 @@ _SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
 def plan_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
-    values = _checked(request, _DRAIN)
+    values = queries.repeated(request, request.query_pairs, _DRAIN)
     limit = values.get("limit_moves")
     most = int(limit[-1]) if limit else None
-    return _of_snapshot(request, lambda view: _drained(request, view, values, most))
+    return http.computed(request, lambda view: _drained(request, view, values, most))
 
 
 @accepts_json
@@ -105,7 +102,7 @@ def plan_drain(request: Request) -> webob.Response:
 def plan_drain_with_groups(request: Request) -> webob.Response:
     """Return a plan that keeps the rules of server groups."""
     request.can(policies.PLAN)
-    body = checked_body(request, _DRAIN_BODY)
+    body = validation.validate(_DRAIN_BODY, request.json_body, request.version)
     groups = [
         ServerGroup(
             frozenset(map(canonical, each["members"])),
@@ -115,13 +112,15 @@ def plan_drain_with_groups(request: Request) -> webob.Response:
         for each in body.get("groups", ())
     ]
     most = body.get("limit_moves")
-    return of_body(request, body, lambda view: _drained(request, view, body, most, groups))
+    return http.computed_of_body(
+        request, body, lambda view: _drained(request, view, body, most, groups)
+    )
 
 
 def _drained(
     request: Request,
     view: View,
-    values: Mapping[str, Any],
+    values: Mapping[str, Sequence[str]],
     most: int | None,
     groups: Sequence[ServerGroup] = (),
 ) -> Json:
@@ -140,14 +139,14 @@ def _drained(
         staying = {member for group in groups for member in group.members} - moving
         scene = replace(scene, groups=groups, staying=sql.roots(store, view, staying))
     result = drain(scene, deadline(request.services.search.budget_seconds))
-    return document(**drain_fields(snapshot, tops, scene, result, most))
+    return document.of_drain(snapshot, tops, scene, result, most)
 
 
 @accepts_json
 def show_survival(request: Request) -> webob.Response:
     """Return which hosts, aggregates or racks can fail: what is on them fits elsewhere."""
     request.can(policies.PLAN)
-    services, values = request.services, _checked(request, _SURVIVAL)
+    services, values = request.services, queries.repeated(request, request.query_pairs, _SURVIVAL)
     by, _, prefix = values.get("by", ("root",))[-1].partition(":")
     failures = int(values.get("failures", ("1",))[-1])
     if failures > 1 and by != "root":
@@ -170,43 +169,9 @@ def show_survival(request: Request) -> webob.Response:
             results = survival.until_deadline(survival.pairs(domains))
         else:
             count, results = len(domains), survival.until_deadline(domains)
-        return document(**survival_fields(count, results, survival.skipped))
+        return document.of_survival(count, results, survival.skipped)
 
-    return _of_snapshot(request, write)
-
-
-def _of_snapshot(request: Request, write: Callable[[View], Json]) -> webob.Response:
-    """Return a plan for the current snapshot, or 304."""
-
-    def shared(view: View) -> Json:
-        key = (request.path, request.query_string, http.etag(view.clocks))
-        return _one_at_a_time(request, key, lambda: write(view))
-
-    return http.from_snapshot(request, shared)
-
-
-def checked_body(request: Request, validators: validation.ValidatorWindows) -> Mapping[str, Any]:
-    """Return the body of a request.  Raises: BadRequest."""
-    body: Mapping[str, Any] = request.json_body
-    if message := validation.error_message(validators, body, request.version):
-        raise BadRequest(f"JSON does not validate: {message}")
-    return body
-
-
-def of_body(
-    request: Request, body: Mapping[str, Any], write: Callable[[View], Json]
-) -> webob.Response:
-    """Return a plan for the current snapshot; ``body`` is the body of the request."""
-    view = request.services.engine.view()
-    tag = http.etag(view.clocks, str(request.version))
-    key = (request.path, json.dumps(body, sort_keys=True), tag)
-    return json_response(request, _one_at_a_time(request, key, lambda: write(view)))
-
-
-def _one_at_a_time(request: Request, key: Hashable, write: Callable[[], Json]) -> Json:
-    """Return a plan. A process computes one at a time; equal keys share it."""
-    body: Json = request.services.shared.result(key, write)
-    return body
+    return http.computed(request, write)
 
 
 def deadline(seconds: float) -> Deadline:
@@ -217,15 +182,6 @@ def deadline(seconds: float) -> Deadline:
         return time.monotonic()
 
     return Deadline(seconds, now)
-
-
-def _checked(
-    request: Request, validators: validation.ValidatorWindows
-) -> Mapping[str, Sequence[str]]:
-    """Return the values of the parameters, each checked.  Raises: BadRequest."""
-    for pair in request.query_pairs or [("", "")]:
-        validation.check(validators, [pair] if pair[0] else [], request.version, in_words=True)
-    return validation.grouped(request.query_pairs)
 
 
 def keep_of(values: Mapping[str, Sequence[str]]) -> Keep:

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -82,12 +83,13 @@ def _grouped(view: View, rows: Iterable[tuple[str, int]]) -> Iterator[Group]:
             yield Group(allocations, count)
 
 
-def _providers(tx: Transaction, uuids: Sequence[str]) -> Sequence[Any]:
+def _providers(tx: Transaction, uuids: Sequence[str]) -> Sequence[tuple[str, int]]:
     statement = sa.select(_allocation.consumer_id, _allocation.resource_provider_id)
-    found: list[Any] = []
-    for some in batches(uuids, 1000):
-        found += tx.connection.execute(statement.where(_allocation.consumer_id.in_(some))).all()
-    return found
+    return [
+        row
+        for some in batches(uuids, 1000)
+        for row in tx.connection.execute(statement.where(_allocation.consumer_id.in_(some)))
+    ]
 
 
 def _migrations(tx: Transaction) -> Sequence[str]:
@@ -99,7 +101,7 @@ def _migrations(tx: Transaction) -> Sequence[str]:
     return tx.connection.execute(statement).scalars().all()
 
 
-def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[Any]:
+def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[tuple[str, int]]:
     """Return the joined allocations of each consumer, and how many consumers have them."""
     numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)
     provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
@@ -119,12 +121,15 @@ def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[Any]:
     return tx.connection.execute(grouped).all()
 
 
-def _literals(values: Iterable[Any]) -> sa.BindParameter[Any]:
+def _literals(values: Iterable[int | str]) -> sa.BindParameter[list[int | str]]:
     """Return values for IN, as many as there are."""
     return sa.bindparam(None, list(values), expanding=True, literal_execute=True)
 
 
-def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[Any]:
+_Row = tuple[str, int, int, int, str | None, str | None, datetime | None]
+
+
+def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[_Row]:
     on_drained = sa.select(_allocation.consumer_id).where(
         _allocation.resource_provider_id.in_(_literals(ids))
     )
