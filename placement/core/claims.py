@@ -18,7 +18,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from placement import exception
-from placement.core.capacity import integer_capacity, is_valid_amount, is_within_capacity
+from placement.core.capacity import (
+    integer_capacity,
+    is_valid_amount,
+    is_within_capacity,
+    occupation,
+)
 from placement.core.model import ConsumerClaim, Inventory
 
 Amounts = Mapping[str, Mapping[str, int]]
@@ -185,14 +190,16 @@ def _check_capacity(
     used_by_others = provider.used.get(resource_class, 0) - released
     is_increase = needed > released
     if is_increase and not is_within_capacity(inventory, used_by_others, needed):
+        used = used_by_others + needed - amount
         raise exception.CapacityExceeded(
             resource_class,
             provider_uuid,
             amount,
-            used_by_others + needed - amount,
+            used,
             integer_capacity(inventory),
             inventory.reserved,
             consumer_uuid,
+            occupation(inventory, used),
         )
 
 

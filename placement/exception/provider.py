@@ -256,6 +256,7 @@ class CapacityExceeded(NotAllocatable):
     capacity: int
     reserved: int = 0
     consumer_uuid: str | None = None
+    occupation: str = ""
     template = (
         "Unable to allocate inventory: Unable to create allocation for "
         "'{resource_class}' on resource provider '{uuid}'. The requested amount "

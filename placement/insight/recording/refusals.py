@@ -42,7 +42,9 @@ class Refusal:
         >>> ConsumerGeneration("c", expected=3, given=2).line()
         'consumer_generation: consumer c, expected 3, given 2'
         """
-        facts = ", ".join(f"{name} {_text(value)}" for name, value in self.facts.items())
+        facts = ", ".join(
+            f"{name} {_text(value)}" for name, value in self.facts.items() if value != ""
+        )
         return f"{self.code}: {facts}" if facts else self.code
 
 
@@ -52,7 +54,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Capacity(Refusal):
-    """The amount exceeds the free capacity."""
+    """The amount exceeds the free capacity; ``state`` is ``core.capacity.occupation``."""
 
     code: ClassVar = "capacity"
     provider: str
@@ -62,6 +64,7 @@ class Capacity(Refusal):
     reserved: int
     capacity: int
     consumer: str | None
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,8 @@ def described(error: exception.PlacementException) -> Refusal:
     match error:
         case exception.CapacityExceeded():
             numbers = (error.amount, error.used, error.reserved, error.capacity)
-            return Capacity(error.uuid, error.resource_class, *numbers, error.consumer_uuid)
+            reason = (error.consumer_uuid, error.occupation)
+            return Capacity(error.uuid, error.resource_class, *numbers, *reason)
         case exception.InventoryConstraintsViolated():
             units = (error.amount, error.min_unit, error.max_unit, error.step_size)
             return Unit(error.uuid, error.resource_class, *units, error.consumer_uuid)
@@ -187,8 +191,9 @@ def sentence(explanation: Response, claim: Response) -> str | None:
     >>> host = {"uuid": "u", "name": "cn17"}
     >>> sentence({"code": "capacity", "provider": host, **facts}, {"consumer_uuid": "c"})
     'cn17 has 2 of 64 VCPU free, 4 were claimed by consumer c'
-    >>> node = {"resource_class": "PGPU", "needed": 1, "used": 1, "capacity": 0, "reserved": 1}
-    >>> sentence({"code": "capacity", "provider": host, **node}, {"consumer_uuid": "c"})
+    >>> node = {"resource_class": "PGPU", "needed": 1, "used": 1, "capacity": 0}
+    >>> node = {"code": "capacity", "provider": host, **node, "state": "in use, reserved"}
+    >>> sentence(node, {"consumer_uuid": "c"})
     'cn17 has 0 of 0 PGPU free (in use, reserved), 1 was claimed by consumer c'
     """
     kind = _KINDS.get(explanation.get("code", ""))
@@ -208,8 +213,7 @@ def _sentence(refusal: Refusal, consumer: str) -> str:
     match refusal:
         case Capacity(provider, name, needed, used):
             free = f"{max(refusal.capacity - used, 0)} of {refusal.capacity} {name} free"
-            is_reserved = refusal.reserved and used >= refusal.capacity
-            state = f" ({'in use, ' if used else ''}reserved)" if is_reserved else ""
+            state = f" ({refusal.state})" if refusal.state else ""
             return f"{provider} has {free}{state}, {_amount(needed)} claimed by {consumer}"
         case Unit(provider, needed=needed):
             return f"{provider} allows {_rule(refusal)}, {_amount(needed)} claimed by {consumer}"

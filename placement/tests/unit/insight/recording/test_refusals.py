@@ -134,11 +134,28 @@ def test_a_sentence_has_the_uuid_of_a_host_without_a_name():
     assert sentence == "host has 3 of 8 VCPU free, 4 were claimed by consumer new"
 
 
-def test_an_over_committed_host_has_nothing_free():
-    explanation = {"code": "capacity", "provider": {"uuid": "host"}, "resource_class": "VCPU"}
-    amounts = {"needed": 1, "used": 10, "capacity": 8}
-    sentence = refusals.sentence(explanation | amounts, {"consumer_uuid": "new"})
-    assert sentence == "host has 0 of 8 VCPU free, 1 was claimed by consumer new"
+@pytest.mark.parametrize(
+    ("total", "reserved", "used", "free"),
+    [
+        (8, 0, 10, "0 of 8 VCPU free (in use)"),
+        (8, 2, 6, "0 of 6 VCPU free (in use)"),
+        (8, 2, 7, "0 of 6 VCPU free (in use, reserved)"),
+        (4, 2, 5, "0 of 2 VCPU free (in use)"),
+        (1, 1, 1, "0 of 0 VCPU free (in use, reserved)"),
+        (1, 1, 0, "0 of 0 VCPU free (reserved)"),
+        (8, 2, 5, "1 of 6 VCPU free"),
+    ],
+)
+def test_why_nothing_is_free_has_the_words_of_explanations(total, reserved, used, free):
+    host = ProviderUsage(1, {"VCPU": Inventory(total, reserved)}, {"VCPU": used})
+    state = AllocationState({}, {}, {"host": host}, {"VCPU": 0})
+    with pytest.raises(exception.CapacityExceeded) as caught:
+        plan_claims(state, [claim(VCPU=2)])
+    document = refusals.described(caught.value).document({})
+    sentence = refusals.sentence(document, {"consumer_uuid": "new"})
+    assert sentence == f"host has {free}, 2 were claimed by consumer new"
+    del document["state"]  # records of earlier releases
+    assert refusals.sentence(document, {}).startswith(f"host has {free.partition(' (')[0]}, 2")
 
 
 def test_conflicts_and_truncated_records():
