@@ -129,14 +129,13 @@ class AuditPlacement(WrittenOutput, command.Lister):
     ) -> bool:
         """Write the plan; return whether it has actions."""
         # Actions have SQL, and each command of `openstack` imports this module.
-        from placement.insight.repair.plan_file import write_plan  # noqa: PLC0415
+        from placement.insight.repair.plan_file import apply_command, write_plan  # noqa: PLC0415
 
         database = str(change_token.epoch(self._feed["token"]))
         planned = write_plan(arguments.plan, database, findings, arguments.code)
         self.note(planned.text(arguments.plan, skipped))
         if planned.actions:
-            command = f"placement-manage audit --apply {arguments.plan}"
-            self.note(f"To apply them on an API host: {command}")
+            self.note(f"To apply them on an API host: {apply_command(arguments.plan)}")
         return bool(planned.actions)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import shlex
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -11,6 +10,7 @@ from oslo_config import cfg
 
 from placement import db_api
 from placement.cmd import repair
+from placement.conf.base import manage_command
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.kinds import Audit
@@ -22,7 +22,7 @@ from placement.insight.audit.text import findings_text
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.documents import document
-from placement.insight.repair.plan_file import write_plan
+from placement.insight.repair.plan_file import apply_command, write_plan
 
 CLEAN: Final = 0
 
@@ -69,7 +69,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     options = conf.category
     if options.apply:
         return repair.run(conf)
-    manage = _manage(conf)
+    manage = manage_command(conf)
     with db_api.opened(conf) as store:
         report = _audit(store, options, manage)
         if options.plan:
@@ -80,13 +80,6 @@ def run(conf: cfg.ConfigOpts) -> int:
         else findings_text(report.findings, report.truncated, report.skipped)
     )
     return FOUND if report.has_errors else CLEAN
-
-
-def _manage(conf: cfg.ConfigOpts) -> str:
-    """Return the command with the configuration files in use."""
-    files = [] if conf.config_file == conf.default_config_files else conf.config_file
-    named = (word for path in files for word in ("--config-file", path))
-    return shlex.join(["placement-manage", *named])
 
 
 def _audit(store: Store, options: Any, manage: str) -> Audit:
@@ -112,5 +105,5 @@ def _write_plan(store: Store, report: Audit, options: Any, manage: str) -> int:
     planned = write_plan(options.plan, str(store.epoch()), report.findings, options.code)
     print(planned.text(options.plan, report.skipped))
     if planned.actions:
-        print(f"To apply them: {manage} audit --apply {options.plan}")
+        print(f"To apply them: {apply_command(options.plan, manage)}")
     return FOUND if report.has_errors or planned.actions else CLEAN

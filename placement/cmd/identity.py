@@ -13,6 +13,7 @@ import prettytable
 from oslo_config import cfg
 
 from placement import db_api
+from placement.conf.base import manage_command
 from placement.core.text import printable
 from placement.db.store import Store
 from placement.insight.consumers.model import ConsumerFilter
@@ -46,7 +47,8 @@ def run(conf: cfg.ConfigOpts) -> int:
     options = conf.category
     with db_api.opened(conf) as store:
         identity = identify(store, options.host, options.days)
-        message = identity_command.write_plan(options, identity, partial(_stored_amounts, store))
+        read, manage = partial(_stored_amounts, store), manage_command(conf)
+        message = identity_command.write_plan(options, identity, read, manage)
     print(json.dumps(document(**identity.as_json())) if options.json else _text(identity))
     if message:
         print(message, file=sys.stderr)

@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from placement import db_api
 from placement.cmd.errors import CommandError
+from placement.conf.base import manage_command
 from placement.core.model import IncompleteConsumer
 from placement.core.text import printable
 from placement.db.resources.providers import provider_names
@@ -34,6 +35,7 @@ from placement.insight.repair.plan_file import (
     Entry,
     Header,
     RepairFile,
+    apply_command,
     is_begun,
     latest_entries,
     line,
@@ -128,14 +130,14 @@ def run(conf: cfg.ConfigOpts) -> int:
         with db_api.opened(conf) as store:
             _check_database(store, document, path, any_epoch=options.any_epoch)
             if document.header.kind == UNDO:
-                return _report(store, list(_undo(store, document)), None, as_json=options.json)
+                return _report(conf, store, list(_undo(store, document)), None)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
             actions = planned_actions(document)
             digest = hashlib.sha256(text.encode()).hexdigest()
             header = Header.now(UNDO, document.header.database, digest)
             with Journal(undo_path, header) as journal:
                 results = list(_apply(store, actions, journal, db_api.incomplete_consumer(conf)))
-            return _report(store, results, undo_path, as_json=options.json)
+            return _report(conf, store, results, undo_path)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
 
@@ -175,10 +177,16 @@ def _undo(store: Store, document: RepairFile) -> Iterator[Result]:
         yield entry.action, undo_action(store, entry)
 
 
-def _report(store: Store, results: Sequence[Result], undo: Path | None, *, as_json: bool) -> int:
+def _report(
+    conf: cfg.ConfigOpts, store: Store, results: Sequence[Result], undo: Path | None
+) -> int:
     skipped = [(action, outcome) for action, outcome in results if outcome.status == SKIPPED]
     names = _names(store, skipped)
-    print(_as_json(results, undo, names) if as_json else _as_text(results, undo, names))
+    options = conf.category
+    print(_as_json(results, undo, names) if options.json else _as_text(results, names))
+    if undo and not options.json:
+        manage = manage_command(conf)
+        print(f"To undo: {apply_command(str(undo), manage, any_epoch=options.any_epoch)}")
     return SOME_SKIPPED if skipped else COMPLETE
 
 
@@ -198,7 +206,7 @@ def _as_json(results: Iterable[Result], undo: Path | None, names: Mapping[str, s
     return json.dumps({**document, "names": dict(names)})
 
 
-def _as_text(results: Iterable[Result], undo: Path | None, names: Mapping[str, str]) -> str:
+def _as_text(results: Iterable[Result], names: Mapping[str, str]) -> str:
     counts = Counter(outcome.status for _, outcome in results)
     lines = [
         printable(f"skipped {_fields(action, names)}: {named(outcome.reason, names)}")
@@ -209,8 +217,6 @@ def _as_text(results: Iterable[Result], undo: Path | None, names: Mapping[str, s
         f"{counts['applied']} applied, {counts['already']} applied already, "
         f"{counts['skipped']} skipped"
     )
-    if undo:
-        lines.append(f"To undo: placement-manage audit --apply {undo}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Options of [DEFAULT]: paths and the process as a whole; and where the configuration is found."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -64,3 +65,14 @@ def parse(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     # it fails: the wheel of oslo.config does not contain its templates
     conf.unregister_opt(cfg.StrOpt("shell_completion"))
     conf(list(arguments), project="placement", version=version, default_config_files=files)
+
+
+def manage_command(conf: cfg.ConfigOpts) -> str:
+    """Return ``placement-manage`` with the options in use that name the configuration."""
+    words = ["placement-manage"]
+    for option, paths, default in (
+        ("--config-file", conf.config_file, conf.default_config_files),
+        ("--config-dir", conf.config_dir, conf.default_config_dirs),
+    ):
+        words += [] if paths == default else [word for path in paths for word in (option, path)]
+    return shlex.join(words)

@@ -109,6 +109,7 @@ class OverCapacity(Excess, code="over_capacity"):
 class ReservedInUse(Excess, code="reserved_in_use", level=NOTICE):
     """Usage that exceeds the capacity only through the reserved amount."""
 
+    cause: str = "reserved: the usage is within the capacity without it"
     repair: str = "none if the amount was reserved on purpose, as nova reserves devices in use"
 
 
@@ -117,9 +118,7 @@ def over_capacity(state: AuditedState) -> Iterator[Excess]:
     for inventory in state.inventories:
         limits, used = inventory.limits, inventory.used
         if used and not is_within_capacity(limits, used, 0):
-            is_reserved = is_reserved_in_use(limits, used)
-            kind = ReservedInUse if is_reserved else OverCapacity
-            reserved = "reserved: the usage is within the capacity without it"
+            kind = ReservedInUse if is_reserved_in_use(limits, used) else OverCapacity
             yield kind(
                 provider=inventory.provider.named,
                 resource_class=inventory.resource_class,
@@ -128,21 +127,24 @@ def over_capacity(state: AuditedState) -> Iterator[Excess]:
                 total=limits.total,
                 reserved=limits.reserved,
                 allocation_ratio=limits.allocation_ratio,
-                cause=reserved if is_reserved else _cause_of_excess(inventory),
+                cause=kind.cause or _evidence(inventory),
             )
 
 
-def _cause_of_excess(inventory: AuditedInventory) -> str:
-    """Return why the usage exceeds the capacity; empty without evidence.
+def _evidence(inventory: AuditedInventory) -> str:
+    """Return what is evident: the inventory was changed after its allocations were written.
 
-    Allocations that were written before the last change of the inventory were there when it
-    changed. Allocations that were written later show nothing: the write may have reduced them, or
+    The change may have raised a value of an inventory whose usage exceeded the capacity before.
+    Allocations that were written later show nothing: the write may have reduced them, or
     replaced one consumer by another.
     """
     changed_at, written_at = inventory.changed_at, inventory.newest_at
     if changed_at is None or written_at is None or written_at >= changed_at:
         return ""
-    return f"total or allocation_ratio: the inventory was changed at {timestamp(changed_at)}"
+    return (
+        f"the inventory was changed at {timestamp(changed_at)}, after its newest allocation; "
+        "its values before are not recorded"
+    )
 
 
 class ProviderWithoutInventory(

@@ -50,9 +50,15 @@ def _days(text: str) -> int:
     return int(text)
 
 
-def write_plan(options: argparse.Namespace, identity: Identity, read: ReadAmounts) -> str | None:
+def write_plan(
+    options: argparse.Namespace,
+    identity: Identity,
+    read: ReadAmounts,
+    manage: str = "placement-manage",
+) -> str | None:
     """Write the plan that the options request; return a message about it, None without a plan.
 
+    ``manage`` is the command on an API host, with the global options in use.
     Raises: CannotPlan, OSError.
     """
     is_changed = bool(options.adopt or options.rename or options.retire)
@@ -62,7 +68,7 @@ def write_plan(options: argparse.Namespace, identity: Identity, read: ReadAmount
         return None
     # Actions have SQL, and each command of `openstack` imports this module.
     from placement.insight.identity import plans  # noqa: PLC0415
-    from placement.insight.repair.plan_file import plan_text  # noqa: PLC0415
+    from placement.insight.repair.plan_file import apply_command, plan_text  # noqa: PLC0415
 
     if options.rename:
         actions = plans.rename(identity, *options.rename)
@@ -79,6 +85,5 @@ def write_plan(options: argparse.Namespace, identity: Identity, read: ReadAmount
         raise CannotPlan(f"The file {options.plan} exists. Name another file.") from None
     return (
         f"Wrote {len(actions)} {nouns(len(actions), 'action')} to {options.plan}. Read them, "
-        "then run "
-        f"`placement-manage audit --apply {options.plan}` on an API host."
+        f"then run `{apply_command(options.plan, manage)}` on an API host."
     )

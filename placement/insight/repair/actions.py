@@ -131,7 +131,7 @@ class Planned:
         """Return what the plan in a file contains, and what it leaves out with the reasons."""
         counts = [(len(self.actions), f"{nouns(len(self.actions), 'action')} planned in {path}")]
         for code, number in self.without_action.items():
-            reason = f"need a decision: see `placement-manage audit --code {code}`"
+            reason = "need a decision: the audit lists them without --plan"
             counts.append((number, f"{code} {reason}"))
         for code, number in self.unnamed_notices.items():
             reason = f"notices are planned only with --code {code}"

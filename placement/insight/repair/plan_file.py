@@ -32,6 +32,7 @@ and after::
 """
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -117,6 +118,12 @@ def write_plan(
     planned = actions.plan(findings, frozenset(codes))
     replace_durably(Path(path), plan_text(database, planned.actions, planned.names))
     return planned
+
+
+def apply_command(path: str, manage: str = "placement-manage", *, any_epoch: bool = False) -> str:
+    """Return the command that applies a file; ``manage`` has the global options in use."""
+    words = ["audit", "--apply", path, *(["--any-epoch"] if any_epoch else [])]
+    return f"{manage} {shlex.join(words)}"
 
 
 def _with_names(values: Line, names: Mapping[str, str]) -> Line:

@@ -71,7 +71,7 @@ def test_a_plan_says_what_it_leaves_out(store, run_audit, plan, live):
     _, printed, _ = run_audit("--live", live(uuid()), "--plan", plan)
     assert printed.splitlines() == [
         f"1 action planned in {plan}",
-        "1 over_capacity need a decision: see `placement-manage audit --code over_capacity`",
+        "1 over_capacity need a decision: the audit lists them without --plan",
         "2 unused_trait not planned: notices are planned only with --code unused_trait",
         "2 orphaned_consumer not planned: the list does not cover the consumer type POD "
         "(--type POD)",
