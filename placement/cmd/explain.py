@@ -17,8 +17,10 @@ from placement.core.text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight.documents import Response
-from placement.insight.explanation import command, explain
+from placement.insight.explanation import command
 from placement.insight.explanation import query as parse
+from placement.insight.explanation.document import as_json
+from placement.insight.explanation.explain import explained
 from placement.insight.explanation.text import as_text
 from placement.insight.names import uuid_of
 from placement.insight.recording import http as render
@@ -52,7 +54,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     arguments = conf.category
     with db_api.opened(conf) as store:
         if arguments.request_id:
-            _print_recorded(store, arguments.request_id, as_json=arguments.json)
+            _print_recorded(store, arguments.request_id, is_json=arguments.json)
         else:
             _print_current(store, arguments)
     return 0
@@ -70,8 +72,7 @@ def _print_current(store: Store, arguments: Any) -> None:
     snapshot = Engine(store).current()
     if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
-    explanation = explain.explained(snapshot, question)
-    _print(explain.document(explanation, question), as_json=arguments.json)
+    _print(as_json(explained(snapshot, question)), is_json=arguments.json)
 
 
 def _version(text: str) -> microversion.Version:
@@ -93,10 +94,10 @@ def _provider(snapshot: Snapshot, host: str) -> str:
     return host if host in names else uuid_of(host, names, "provider", roots)
 
 
-def _print_recorded(store: Store, request_id: str, *, as_json: bool) -> None:
+def _print_recorded(store: Store, request_id: str, *, is_json: bool) -> None:
     recorded = sql.of_request(store, request_id)
-    if as_json:
-        _print(render.recorded_requests(recorded, request_id=request_id), as_json=True)
+    if is_json:
+        _print(render.recorded_requests(recorded, request_id=request_id), is_json=True)
         return
     for record in recorded:
         _print_record(render.recorded_request(record, request_id))
@@ -130,5 +131,5 @@ def _named(value: Any) -> str:
     return str(value)
 
 
-def _print(document: Response, *, as_json: bool) -> None:
-    print(json.dumps(document, indent=2) if as_json else as_text(document))
+def _print(document: Response, *, is_json: bool) -> None:
+    print(json.dumps(document, indent=2) if is_json else as_text(document))

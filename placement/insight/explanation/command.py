@@ -9,7 +9,6 @@ command does not have.
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import parse_qsl
 
 from placement.exception import BadRequest
@@ -52,7 +51,7 @@ class _OfGroup(argparse.Action):
         self,
         parser: argparse.ArgumentParser,  # noqa: ARG002
         namespace: argparse.Namespace,
-        values: Any,
+        values: object,
         option_string: str | None = None,  # noqa: ARG002
     ) -> None:
         option = self.option_strings[0]

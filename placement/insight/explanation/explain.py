@@ -11,7 +11,6 @@ The solver of the search checks the conditions between groups, for the remaining
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -21,16 +20,13 @@ from placement.core.search.deadline import Deadline
 from placement.core.search.search import check_names
 from placement.core.search.slots import SearchPlan
 from placement.core.snapshot.snapshot import Snapshot
-from placement.core.text import timestamp
 from placement.exception import (
     BadRequest,
     SearchDeadlineExceeded,
     UnknownClassOrTrait,
     UnknownRoot,
 )
-from placement.insight.documents import Json
 from placement.insight.explanation import unknown_names
-from placement.insight.explanation.document import as_json
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import groups_of
@@ -90,6 +86,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
             possible_remedies.run(fits or 0)
     return Explanation(
         query=question.query,
+        microversion=question.microversion,
         roots=int(np.count_nonzero(funnel.roots)),
         fits=fits,
         funnel=tuple(funnel.rows),
@@ -142,9 +139,3 @@ def check_known(snapshot: Snapshot, request: CandidateRequest) -> None:
     except UnknownClassOrTrait as error:
         unknown = unknown_names.unknown(error, snapshot, request)
         raise BadRequest(f"{unknown.sentence}.") from None
-
-
-def document(explanation: Explanation, question: Question) -> Json:
-    """Return the JSON document of an explanation that was computed now."""
-    at = timestamp(datetime.now(UTC))
-    return as_json(explanation, microversion=question.microversion, at=at)

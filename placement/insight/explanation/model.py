@@ -224,6 +224,7 @@ class Explanation:
     """
 
     query: str
+    microversion: str
     roots: int
     fits: int | None
     funnel: tuple[FunnelRow, ...]

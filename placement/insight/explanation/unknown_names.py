@@ -14,7 +14,7 @@ from placement.core.model import CUSTOM_PREFIX
 from placement.core.request import CandidateRequest, names_of
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import UnknownClassOrTrait, UnknownResourceClass
-from placement.insight.documents import VERSION, Json
+from placement.insight import documents
 from placement.insight.names import similar_names
 
 UNKNOWN_CLASS: Final = "unknown_class"
@@ -39,11 +39,12 @@ class UnknownNames:
         """What is known of the names."""
         return "; ".join(starmap(_sentence, self.similar.items()))
 
-    def document(self) -> Json:
+    def document(self) -> documents.Json:
         """Return the explanation of the refused request as a JSON document."""
         names = [{"name": name, "similar": names} for name, names in self.similar.items()]
-        fields: Json = {"code": self.code, "error": self.error, "names": names}
-        return {"version": VERSION, **fields, "sentence": self.sentence}
+        return documents.document(
+            code=self.code, error=self.error, names=names, sentence=self.sentence
+        )
 
 
 def unknown(

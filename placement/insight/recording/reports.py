@@ -20,6 +20,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation import explain, unknown_names
+from placement.insight.explanation.document import as_json
 from placement.insight.explanation.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_line
@@ -297,7 +298,7 @@ class OperatorReports:
 
 def _explained(snapshot: Snapshot, question: Question) -> Explained:
     explanation = explain.explained(snapshot, question)
-    document = explain.document(explanation, question)
+    document = as_json(explanation)
     subject = summary.subject(explanation.last.names if explanation.last else ())
     facts = Explanation(explanation.reason, subject, json.dumps(document), as_line(document))
     return Explained(ref(snapshot), facts)

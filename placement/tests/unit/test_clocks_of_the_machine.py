@@ -14,7 +14,7 @@ TIMES_OF_DAY = {
     "insight.audit.live_consumers": "the end of the grace period, compared with columns",
     "insight.audit.live_sources": "when a list was read, compared with columns",
     "insight.audit.report": "when an audit began, for readers",
-    "insight.explanation.explain": "when a request was explained, for readers",
+    "insight.explanation.document": "when a request was explained, for readers",
     "insight.identity.sql": "the oldest conflicts, compared with columns",
     "insight.queries": "parameters such as 'yesterday'",
     "insight.recording.http": "the hours of a summary, compared with columns",

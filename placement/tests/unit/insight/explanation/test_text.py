@@ -26,7 +26,8 @@ QUERY = "resources=VCPU:16&required=CUSTOM_GOLD,!CUSTOM_OFF"
 
 
 def document(query=QUERY, world_text=CLOUD, **options):
-    return as_json(explained(world_text, query, **options), microversion="1.39", at="now")
+    computed = as_json(explained(world_text, query, **options))
+    return {**computed, "microversion": "1.39", "at": "now"}
 
 
 def test_the_table_leads_with_the_answer():
