@@ -1,15 +1,14 @@
 """Lists of nova's API, page by page, through openstacksdk."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from openstack import exceptions
 from openstack.proxy import Proxy
 
-PAGE: Final = 1000
+from placement.insight.documents import Response
 
-Row = Mapping[str, Any]
-"""An entry of a list; its reader checks the values."""
+PAGE: Final = 1000
 
 
 class InvalidPage(ValueError):  # noqa: N818
@@ -25,7 +24,7 @@ class NovaList(NamedTuple):
     version: str
 
 
-def pages(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> Iterator[Row]:
+def pages(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> Iterator[Response]:
     """Yield the rows of all pages.  Raises: InvalidPage for an invalid page."""
     marker: str | None = None
     while True:
@@ -43,7 +42,7 @@ def pages(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> Iterato
         marker = last
 
 
-def _page(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> list[Row]:
+def _page(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> list[Response]:
     response = compute.get(
         listed.path,
         params={**query, "limit": str(PAGE)},

@@ -13,7 +13,7 @@ from placement.insight.audit.model import GRACE_MINUTES, AuditSettings
 from placement.insight.audit.report import audit
 from placement.insight.audit.trees import EditedProvider
 from placement.insight.audit.usage import UsageCounter
-from placement.insight.documents import Json, document
+from placement.insight.documents import document
 from placement.parse import validation
 from placement.policies import rules as policies
 from placement.schemas.base import always, closed
@@ -46,12 +46,13 @@ def list_findings(request: Request) -> webob.Response:
     )
     services = request.services
 
-    def run() -> Json:
+    def run() -> Audit:
         report = audit(services.store, settings, served=services.engine.view())
         _log_edited(report)
-        return document(**report.as_json())
+        return report
 
-    return json_response(request, services.shared.result((list_findings, settings), run))
+    report = services.shared.result((list_findings, settings), run)
+    return json_response(request, document(**report.as_json()))
 
 
 def _log_edited(report: Audit) -> None:

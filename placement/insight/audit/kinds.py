@@ -105,9 +105,7 @@ class Audit:
 
 
 def _finding(document: Response) -> Finding:
-    said: Any = {
-        each.name: document[each.name] for each in fields(Finding) if each.name in document
-    }
+    said = {each.name: document[each.name] for each in fields(Finding) if each.name in document}
     rows = {name: _value(value) for name, value in document["rows"].items()}
     kind = KINDS.get(document["code"])
     if kind is None:

@@ -19,7 +19,8 @@ from openstack import exceptions
 from openstack.connection import Connection
 
 from placement.insight.audit.model import InvalidList, LiveConsumers, NovaAggregate
-from placement.insight.nova_lists import InvalidPage, NovaList, Row, pages
+from placement.insight.documents import Response
+from placement.insight.nova_lists import InvalidPage, NovaList, pages
 
 SERVERS_VERSION: Final = "2.69"
 MIGRATIONS_VERSION: Final = "2.59"
@@ -55,7 +56,7 @@ class _Server(NamedTuple):
     hidden: str
 
     @classmethod
-    def of(cls, row: Row) -> Self:
+    def of(cls, row: Response) -> Self:
         """Return the server in a row."""
         status, host = row.get("status"), row.get(_HOST)
         hidden = "" if _HOST in row else _CELL_DOWN if status == CELL_DOWN else _HIDDEN
@@ -108,7 +109,7 @@ def read_nova(
     )
 
 
-def _evacuated(migrations: Iterable[Row]) -> Mapping[str, Collection[str]]:
+def _evacuated(migrations: Iterable[Response]) -> Mapping[str, Collection[str]]:
     """Return the hosts that servers were evacuated from and that have not cleaned up.
 
     The status is "done" until nova-compute starts on the source again, removes the server and its
@@ -137,7 +138,7 @@ def _aggregates(connection: Connection) -> Mapping[str, NovaAggregate] | None:
         return None
 
 
-def _uuid_of_row(row: Row, name: str) -> str:
+def _uuid_of_row(row: Response, name: str) -> str:
     try:
         return str(UUID(row[name]))
     except (KeyError, TypeError, ValueError):

@@ -20,7 +20,8 @@ from openstack import exceptions
 from openstack.connection import Connection
 from osc_lib.exceptions import CommandError
 
-from placement.insight.nova_lists import InvalidPage, NovaList, Row, pages
+from placement.insight.documents import Response
+from placement.insight.nova_lists import InvalidPage, NovaList, pages
 
 Pairs = list[tuple[str, str]]
 
@@ -49,7 +50,7 @@ def requests_of(connection: Connection) -> dict[str, Pairs]:
         raise CommandError(f"The flavors of nova could not be listed: {text}.") from error
 
 
-def _checked(flavor: Row) -> Row:
+def _checked(flavor: Response) -> Response:
     """Return a flavor that has the fields of a request.  Raises: CommandError."""
     specs = flavor.get("extra_specs")
     if not (
@@ -82,7 +83,7 @@ class _Group:
             yield f"required{suffix}", ",".join(self.traits)
 
 
-def request_of(flavor: Row) -> Pairs:
+def request_of(flavor: Response) -> Pairs:
     """Return the parameters of the request for candidates."""
     specs: Mapping[str, str] = flavor["extra_specs"]
     groups = _groups(flavor, specs)
@@ -92,7 +93,7 @@ def request_of(flavor: Row) -> Pairs:
     return [*pairs, _NOT_DISABLED]
 
 
-def _groups(flavor: Row, specs: Mapping[str, str]) -> Mapping[str, _Group]:
+def _groups(flavor: Response, specs: Mapping[str, str]) -> Mapping[str, _Group]:
     """Return the groups by suffix."""
     groups: defaultdict[str, _Group] = defaultdict(_Group)
     groups[""].amounts = _own_amounts(flavor, specs)
@@ -105,7 +106,7 @@ def _groups(flavor: Row, specs: Mapping[str, str]) -> Mapping[str, _Group]:
     return groups
 
 
-def _own_amounts(flavor: Row, specs: Mapping[str, str]) -> dict[str, int]:
+def _own_amounts(flavor: Response, specs: Mapping[str, str]) -> dict[str, int]:
     cpus = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
     swap = -(-int(flavor["swap"] or 0) // _MIB_OF_GIB)
     return {

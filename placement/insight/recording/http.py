@@ -23,7 +23,6 @@ from placement.insight.recording.model import (
     LARGEST_ID,
     NOT_EXPLAINED,
     REFUSED_CLAIM,
-    Occurrence,
     RecordedFilter,
     RecordedRequest,
 )
@@ -83,12 +82,10 @@ def recorded_requests(
 def recorded_request(record: RecordedRequest, request_id: str) -> Json:
     """Return the document of a recorded request."""
     explanation = json.loads(record.explanation)
-    subject: Json = {"query": record.query}
-    if record.kind == REFUSED_CLAIM:
-        claim = json.loads(record.claim) if record.claim else None
-        subject = {"claim": claim}
-        if claim is not None and (sentence := refusals.sentence(explanation, claim)):
-            explanation["sentence"] = sentence
+    is_claim = record.kind == REFUSED_CLAIM
+    claim = json.loads(record.claim) if is_claim and record.claim else None
+    if claim is not None and (sentence := refusals.sentence(explanation, claim)):
+        explanation["sentence"] = sentence
     of_id = record.of(request_id)
     return {
         "request_id": of_id.request_id if of_id else record.request_id,
@@ -98,21 +95,24 @@ def recorded_request(record: RecordedRequest, request_id: str) -> Json:
         "project_id": record.project_id,
         "user_id": record.user_id,
         "microversion": record.microversion,
-        **subject,
+        **({"claim": claim} if is_claim else {"query": record.query}),
         "reason": record.reason,
         "count": record.requests,
         "first_at": timestamp(record.created_at),
         "last_at": timestamp(record.last),
-        "latest": [_occurrence(each) for each in record.latest[:_MOST_LISTED]],
+        "latest": [
+            {
+                "at": timestamp(each.at),
+                "request_id": each.request_id,
+                "global_request_id": each.global_request_id,
+                "is_superseded": each.superseded,
+            }
+            for each in record.latest[:_MOST_LISTED]
+        ],
         "superseded": record.superseded,
         "is_superseded": of_id.superseded if of_id else record.is_superseded,
         "explanation": explanation,
     }
-
-
-def _occurrence(each: Occurrence) -> Json:
-    ids = {"request_id": each.request_id, "global_request_id": each.global_request_id}
-    return {"at": timestamp(each.at), **ids, "is_superseded": each.superseded}
 
 
 @accepts_json
@@ -134,7 +134,7 @@ def summarize_requests(request: Request) -> webob.Response:
     now = datetime.now(UTC)
     since = summary.beginning(criteria.since, now)
     records = sql.hourly(request.services.store, replace(criteria, since=since))
-    return json_response(request, document(**summary.summary(records, since, now)))
+    return json_response(request, summary.summary(records, since, now))
 
 
 @accepts_json

@@ -5,10 +5,10 @@ which has their number: a writer waits for another writer that counts equal requ
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -119,7 +119,7 @@ def find(store: Store, filters: RecordedFilter) -> list[RecordedRequest]:
     Cost: reads no more rows than the table holds, which is bounded.
     """
     with store.read() as tx:
-        return _records(tx, _matching(_REQUESTS, filters).limit(filters.limit))
+        return _records(tx, _REQUESTS.where(*_conditions(filters)).limit(filters.limit))
 
 
 def hourly(store: Store, filters: RecordedFilter) -> list[RecordsOfHour]:
@@ -128,24 +128,21 @@ def hourly(store: Store, filters: RecordedFilter) -> list[RecordsOfHour]:
     Cost: reads the rows of the period, without their explanations.
     """
     with store.read() as tx:
-        rows = tx.connection.execute(_matching(_HOURLY, filters))
+        rows = tx.connection.execute(_HOURLY.where(*_conditions(filters)))
         return [RecordsOfHour(*row) for row in rows]
 
 
-def _matching(statement: sa.Select[Any], filters: RecordedFilter) -> sa.Select[Any]:
+def _conditions(filters: RecordedFilter) -> Iterator[sa.ColumnElement[bool]]:
     if filters.since is not None:
         since = filters.since.astimezone(UTC).replace(tzinfo=None)
-        statement = statement.where(
-            _columns.id >= _first_id_of_hour(since),
-            sa.or_(_columns.id >= first_id(filters.since), _columns.last_at >= since),
-        )
+        yield _columns.id >= _first_id_of_hour(since)
+        yield sa.or_(_columns.id >= first_id(filters.since), _columns.last_at >= since)
     if filters.before is not None:
-        statement = statement.where(_columns.id < filters.before)
+        yield _columns.id < filters.before
     if filters.project_id is not None:
-        statement = statement.where(_columns.project_id == filters.project_id)
+        yield _columns.project_id == filters.project_id
     if filters.reason is not None:
-        statement = statement.where(_columns.reason == filters.reason)
-    return statement
+        yield _columns.reason == filters.reason
 
 
 def of_request(store: Store, request_id: str) -> list[RecordedRequest]:
@@ -177,14 +174,14 @@ def conflicts(tx: Transaction, from_id: int, limit: int) -> list[RecordedRequest
     return _records(tx, _NEWEST_FIRST.where(conflict).limit(limit))
 
 
-def _records(tx: Transaction, statement: sa.Select[Any]) -> list[RecordedRequest]:
+def _records(tx: Transaction, statement: sa.Executable) -> list[RecordedRequest]:
     return [
         RecordedRequest(**{**row, "latest": _latest(row["latest"])})
         for row in tx.connection.execute(statement).mappings()
     ]
 
 
-def _row(record: RecordedRequest) -> dict[str, Any]:
+def _row(record: RecordedRequest) -> dict[str, object]:
     """Return the columns of a record."""
     row = {field.name: getattr(record, field.name) for field in fields(record)}
     latest = [

@@ -5,12 +5,13 @@ recorder stores it in a column, so a summary reads no explanations.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from placement.core.requirement import Subject
 from placement.core.text import timestamp
+from placement.insight.documents import Json, document
 from placement.insight.explanation.model import (
     REQUIREMENTS,
 )
@@ -76,7 +77,7 @@ def beginning(since: datetime | None, now: datetime) -> datetime:
     return first.replace(minute=0, second=0, microsecond=0)
 
 
-def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) -> dict[str, Any]:
+def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) -> Json:
     """Return the counts of each hour from ``since``, the beginning of an hour, to ``until``.
 
     The lists have the most frequent names first. ``omitted`` has the number of further names.
@@ -94,20 +95,20 @@ def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) 
         total[hour] += requests
         for list_name, name in record.names():
             lists[list_name][name][hour] += requests
-    return {
-        "since": timestamp(since),
-        "requests": sum(total),
-        "per_hour": total,
+    return document(
+        since=timestamp(since),
+        requests=sum(total),
+        per_hour=total,
         **{name: _most_frequent(counts) for name, counts in lists.items()},
-        "omitted": {
+        omitted={
             name: len(counts) - MOST_NAMES
             for name, counts in lists.items()
             if len(counts) > MOST_NAMES
         },
-    }
+    )
 
 
-def _most_frequent(counts: Mapping[str, list[int]]) -> list[dict[str, Any]]:
+def _most_frequent(counts: Mapping[str, list[int]]) -> Sequence[Mapping[str, object]]:
     names = sorted(counts, key=lambda name: (-sum(counts[name]), name))
     return [
         {"name": name, "requests": sum(counts[name]), "per_hour": counts[name]}
