@@ -111,7 +111,7 @@ class ApiProcess:
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(request, timeout=30) as response:
+                with urllib.request.urlopen(request, timeout=60) as response:
                     return response.status, response.read()
             except urllib.error.HTTPError as error:
                 return error.code, error.read()
@@ -201,7 +201,7 @@ class Deployment:
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline:
             try:
-                if requests.get(self.url + path, timeout=30).status_code == 200:
+                if requests.get(self.url + path, timeout=60).status_code == 200:
                     return
             except requests.RequestException:
                 pass
@@ -245,7 +245,7 @@ class Deployment:
 
     def request(self, method, path, **kwargs):
         """Return the response to a request of the administrator at the newest microversion."""
-        return requests.request(method, self.url + path, headers=LATEST, timeout=30, **kwargs)
+        return requests.request(method, self.url + path, headers=LATEST, timeout=60, **kwargs)
 
 
 def uwsgi(*options):

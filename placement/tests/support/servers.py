@@ -173,7 +173,7 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(self._stop_signal)
             try:
-                self.process.wait(30)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
 

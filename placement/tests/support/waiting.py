@@ -5,7 +5,8 @@ A test waits for a condition, not for a time. Only a test that fails waits for a
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -61,3 +62,13 @@ class Stalls:
     def seconds(self, since: float, until: float) -> float:
         """Return the length of all stalls of which a part was between two moments."""
         return sum(ran - due for due, ran in self._late if due < until and ran > since)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Run the block.  Raises: AssertionError if it takes longer, without the machine's stalls."""
+    with Stalls() as stalls:
+        began = time.monotonic()
+        yield
+        ended = time.monotonic()
+    assert ended - began - stalls.seconds(began, ended) < seconds

@@ -28,7 +28,7 @@ def test_the_microversions_of_clients_are_listed_if_metrics_are_enabled(tmp_path
     with ApiProcess(tmp_path, *arguments, **metrics) as service:
         service.get()
         for _ in range(6):
-            requests.get(f"{service.url}/traits", headers=OLD_CLIENT, timeout=30)
+            requests.get(f"{service.url}/traits", headers=OLD_CLIENT, timeout=60)
         rows = Client(service.url)("placement clients")
     assert {"client": "curl", "microversion": "1.10", "requests": 6} in rows
 

@@ -31,7 +31,7 @@ def service(tmp_path_factory):
 
         def send(method, path, **arguments):
             url = f"{service.url.rstrip('/')}{path}"
-            return requests.request(method, url, headers=HEADERS, timeout=30, **arguments)
+            return requests.request(method, url, headers=HEADERS, timeout=60, **arguments)
 
         host = send("POST", "/resource_providers", json={"name": NAME}).json()["uuid"]
         body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": 8}}}

@@ -216,12 +216,12 @@ def unread(application, *, clients, requests):
         yield address, connections
 
 
-def test_clients_that_do_not_read_occupy_no_thread():
+def test_clients_that_do_not_read_occupy_no_thread(monkeypatch):
     """The server has one thread; each client has several requests that wait for a thread."""
-    seconds = server._TIMEOUT_SECONDS / 2
+    monkeypatch.setattr(server, "_TIMEOUT_SECONDS", 3600)
     with (
         unread(large, clients=2, requests=3) as (address, _),
-        socket.create_connection(address, timeout=seconds) as other,
+        socket.create_connection(address, timeout=SECONDS) as other,
     ):
         other.sendall(GET)
         assert statuses(other.recv(2**16)) == [200]

@@ -68,7 +68,7 @@ class Service:
                 "OpenStack-API-Version": "placement latest",
             },
         )
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             text = response.read()
             return json.loads(text) if text else None
 

@@ -60,7 +60,7 @@ def dashboard(command, folder):
 def status(url, method="GET"):
     try:
         request = urllib.request.Request(url, method=method)
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -68,12 +68,12 @@ def status(url, method="GET"):
 
 def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
     with dashboard(arguments(small.url), tmp_path) as (process, address):
-        with urllib.request.urlopen(address, timeout=30) as response:
+        with urllib.request.urlopen(address, timeout=60) as response:
             assert b"<title>Placement</title>" in response.read()
-        with urllib.request.urlopen(f"{address}settings.json", timeout=30) as response:
+        with urllib.request.urlopen(f"{address}settings.json", timeout=60) as response:
             assert json.load(response)["region"] == "RegionOne"
         insight = address.removesuffix("page/")
-        with urllib.request.urlopen(f"{insight}providers", timeout=30) as response:
+        with urllib.request.urlopen(f"{insight}providers", timeout=60) as response:
             assert b'"host1"' in response.read()
         assert status(f"{insight}providers", "DELETE") == 405
         origin = re.match(r"http://[^/]+", address)[0]
@@ -84,7 +84,7 @@ def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
 
 def names(address):
     url = f"{address.removesuffix('page/')}names"
-    with urllib.request.urlopen(url, timeout=30) as response:
+    with urllib.request.urlopen(url, timeout=60) as response:
         return json.load(response)
 
 

@@ -4,7 +4,6 @@ import os
 import sqlite3
 import stat
 import threading
-import time
 from contextlib import closing
 
 import pymysql
@@ -12,11 +11,12 @@ import pytest
 import sqlalchemy as sa
 
 from placement import db_api, exception
+from placement.db import store as store_module
 from placement.db.connections import server_checks
 from placement.db.errors import TablesMissing, WriteConflict
 from placement.db.schema import migration, revisions, seed
 from placement.db.settings import DatabaseSettings
-from placement.db.store import RETRY_SECONDS, Store
+from placement.db.store import Store
 from placement.db.tables import projects, users
 from placement.tests.support import servers
 
@@ -117,7 +117,9 @@ def test_broken_connection_during_a_read_is_reported(store, cut):
 
 
 @pytest.mark.parametrize("kind", sorted(servers.KINDS))
-def test_restarted_server_is_used_again(kind):
+def test_restarted_server_is_used_again(kind, monkeypatch):
+    # an operation that repeats its attempts until this time does not end within the test
+    monkeypatch.setattr(store_module, "RETRY_SECONDS", 3600)
     try:
         context = servers.private(kind)
         running = context.__enter__()
@@ -133,11 +135,9 @@ def test_restarted_server_is_used_again(kind):
         seed.sync(store)
         store.write(add, "before")
         running.kill()
-        begun = time.monotonic()  # none is repeated until the end of a timeout
         for use in (lambda: store.write(add, "away"), store.probe, lambda: names(store)):
             with pytest.raises(exception.DatabaseUnavailable):
                 use()
-        assert time.monotonic() - begun < RETRY_SECONDS
         running.start()
         store.write(add, "after")
         assert names(store) == ["after", "before"]

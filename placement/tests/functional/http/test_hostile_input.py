@@ -5,7 +5,6 @@ import json
 import os
 import random
 import re
-import time
 from urllib.parse import quote
 
 import pytest
@@ -349,10 +348,8 @@ def test_large_bodies(http, write):
 
 
 def refuses(http, method, path, document):
-    began = time.monotonic()
+    # some take a second; what is not linear would take hours, and fail by the timeout of tests
     assert 400 <= status(http, "latest", method, path, json.dumps(document)) < 500
-    # some take a second; what is not linear would take hours
-    assert time.monotonic() - began < 120
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)

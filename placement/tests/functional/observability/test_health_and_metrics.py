@@ -206,7 +206,7 @@ def test_metrics_are_not_served_through_proxies(monkeypatch, header, body):
 
 def figures(server):
     """Return the figures as ``{'name{labels}': value}``."""
-    text = requests.get(f"{server.url}/metrics", timeout=30).text
+    text = requests.get(f"{server.url}/metrics", timeout=60).text
     lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
     return {name: float(value) for name, _, value in lines}
 
@@ -307,7 +307,7 @@ def test_metrics_are_restricted_to_networks(deployment):
     )
     start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
     deployment.wait()
-    assert requests.get(f"{deployment.url}/metrics", timeout=30).status_code == 401
+    assert requests.get(f"{deployment.url}/metrics", timeout=60).status_code == 401
 
 
 def test_metrics_need_a_directory(deployment):

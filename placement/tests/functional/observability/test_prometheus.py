@@ -120,7 +120,7 @@ def service(tmp_path):
 
 
 def scraped(url):
-    return requests.get(f"{url}/metrics", timeout=30).text
+    return requests.get(f"{url}/metrics", timeout=60).text
 
 
 def check_counters_exist(url):
@@ -158,7 +158,7 @@ def check_names(url):
 def sender(url):
     def send(method, path, body=None, version="latest"):
         headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": f"placement {version}"}
-        return requests.request(method, f"{url}{path}", json=body, headers=headers, timeout=30)
+        return requests.request(method, f"{url}{path}", json=body, headers=headers, timeout=60)
 
     return send
 
@@ -215,7 +215,7 @@ def prometheus(folder, service):
 
     def ask(path, **parameters):
         response = requests.get(
-            f"http://127.0.0.1:{port}/api/v1/{path}", params=parameters, timeout=30
+            f"http://127.0.0.1:{port}/api/v1/{path}", params=parameters, timeout=60
         ).json()
         assert response["status"] == "success", response
         return response["data"]

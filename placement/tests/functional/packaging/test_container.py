@@ -160,9 +160,9 @@ def test_the_image_serves_rootless_on_a_read_only_file_system(image, start):
             assert "Read-only file system" in inside(process, image, "touch", path).stderr
         headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
         path = f"{URL}/resource_providers"
-        created = requests.post(path, json={"name": "host"}, headers=headers, timeout=30)
+        created = requests.post(path, json={"name": "host"}, headers=headers, timeout=60)
         assert created.status_code == 200, created.text
-        listed = requests.get(path, headers=headers, timeout=30).json()["resource_providers"]
+        listed = requests.get(path, headers=headers, timeout=60).json()["resource_providers"]
         assert [provider["name"] for provider in listed] == ["host"]
 
 

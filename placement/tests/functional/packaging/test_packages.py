@@ -72,7 +72,7 @@ def serving(command, url, folder, **environment):
 
 def responds(url):
     try:
-        return requests.get(url, timeout=30).status_code == 200
+        return requests.get(url, timeout=60).status_code == 200
     except requests.RequestException:
         return False
 
@@ -81,10 +81,10 @@ def assert_serves(url):
     """Assert that a provider can be created and listed."""
     headers = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
     created = requests.post(
-        f"{url}/resource_providers", json={"name": "host"}, headers=headers, timeout=30
+        f"{url}/resource_providers", json={"name": "host"}, headers=headers, timeout=60
     )
     assert created.status_code == 200, created.text
-    listed = requests.get(f"{url}/resource_providers", headers=headers, timeout=30).json()
+    listed = requests.get(f"{url}/resource_providers", headers=headers, timeout=60).json()
     assert [provider["name"] for provider in listed["resource_providers"]] == ["host"]
 
 

@@ -40,7 +40,7 @@ INSTALLED = [ROOT / ".keystone", ROOT / ".bench" / "openstack-placement"]
 
 
 def send(url, method, path, body=None):
-    response = requests.request(method, url + path, json=body, headers=HEADERS, timeout=30)
+    response = requests.request(method, url + path, json=body, headers=HEADERS, timeout=60)
     assert response.ok, response.text
     return response
 
@@ -253,7 +253,7 @@ class Recorder(BaseHTTPRequestHandler):
         if self.unlimited < 0:
             self.may_continue.wait(60)
             time.sleep(self.delay_seconds)
-        response = requests.get(self.target + self.path, headers=dict(self.headers), timeout=30)
+        response = requests.get(self.target + self.path, headers=dict(self.headers), timeout=60)
         self.send_response(response.status_code)
         self.send_header("content-length", str(len(response.content)))
         self.end_headers()

@@ -127,7 +127,7 @@ def wait_for_loads(deployment, count):
     def have_loaded():
         # at a load of 24, uWSGI once closed a connection without a response during the reload
         with suppress(requests.ConnectionError):
-            text = requests.get(f"{deployment.url}/metrics", timeout=30).text
+            text = requests.get(f"{deployment.url}/metrics", timeout=60).text
             loads[:] = [line for line in text.splitlines() if line.startswith(LOADS)]
         return loads == [f"{LOADS}{count}.0"]
 
@@ -195,10 +195,9 @@ def test_slow_bodies_behind_a_web_server(behind_proxy, deployment, name):
             connection.sendall(slow.encode())
         stack.enter_context(continuous_bytes(connections))
         time.sleep(1)
-        began_at = time.monotonic()
         assert deployment.request("GET", "/placement/resource_providers").status_code == 200
-        if name == "nginx":
-            assert time.monotonic() - began_at < 10
+        if name == "nginx":  # while the bodies are unfinished
+            assert select.select(connections, [], [], 0)[0] == []
         else:
             assert len(select.select(connections, [], [])[0]) > 0
 

@@ -70,7 +70,7 @@ def test_an_unresponsive_service_is_503_after_the_timeout(http, caplog):
         response = http(f"http://{address}/", 0.2).get("/things/1", headers=LATEST)
         seconds = time.monotonic() - started_at
     assert response.status_int == 503
-    assert 0.2 <= seconds < 60
+    assert seconds >= 0.2
     assert f"http://{address}: Timeout" in caplog.text
 
 

@@ -94,7 +94,7 @@ def cloud(folder):
                 "OpenStack-API-Version": "placement latest",
                 "X-OpenStack-Request-ID": REQUEST_ID,
             },
-            timeout=30,
+            timeout=60,
         )
         nova.token_id, nova.placement_url = "admin", service.url
         nova.flavors = [
@@ -159,6 +159,6 @@ def test_the_dashboard_is_served_until_ctrl_c(cloud, folder):
         )
     while not (found := re.search(r"http://127\.0\.0\.1:\S+", (folder / "dashboard").read_text())):
         assert process.poll() is None
-    assert "<html" in requests.get(found[0], timeout=30).text
+    assert "<html" in requests.get(found[0], timeout=60).text
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
