@@ -21,7 +21,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard demo help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements bench-worst docs openapi stats clean
+.PHONY: screenshots dashboard demo help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -126,9 +126,6 @@ bench-random: $(VENV)/.bench  ## Compare with openstack-placement on random requ
 
 bench-growth: $(VENV)/.test  ## Measure load, memory and search up to 1,000,000 providers
 	$(BIN)/python -m bench.growth --record
-
-bench-worst: $(VENV)/.test  ## Run the worst known requests; fail if one exceeds its deadline
-	$(BIN)/python -m bench.worst
 
 dashboard:  ## Check the dashboard and build it into the package (needs Node)
 	cd dashboard && npm ci --include=dev --no-audit --no-fund && npm run -s check && npm test \

@@ -9,9 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from bench.databases import SERVERS, Database
 from bench.harness import PLACEMENT, UPSTREAM, Budget, Harness, Services
 from bench.limits import limits, version
@@ -33,29 +30,31 @@ POSTGRESQL_DRIVERS = {PLACEMENT: "psycopg", UPSTREAM: "psycopg2"}
 def main() -> int:
     """Measure all rows; return 1 if a response was wrong."""
     options, began = arguments(), time.monotonic()
-    console = Console(width=None if sys.stdout.isatty() else 160)
     chosen = [row for row in rows(quick=options.quick) if options.only in row.name]
     report = Report(options.database, " ".join(["python -m bench", *sys.argv[1:]]))
-    with ExitStack() as stack:
-        display = stack.enter_context(progress_display(console, len(chosen)))
-        display.show("installing openstack-placement")
-        drivers = [MYSQLCLIENT] if options.database == "mariadb-mysqlclient" else []
-        upstream = install_upstream(options.folder, *drivers)
-        environments = {PLACEMENT: Path(sys.prefix), UPSTREAM: upstream}
-        display.show("starting the database server")
-        run = stack.enter_context(started(options.database, environments, options.folder / "run"))
-        display.show("measuring the machine")
+    show("installing openstack-placement")
+    drivers = [MYSQLCLIENT] if options.database == "mariadb-mysqlclient" else []
+    upstream = install_upstream(options.folder, *drivers)
+    environments = {PLACEMENT: Path(sys.prefix), UPSTREAM: upstream}
+    show("starting the database server")
+    with started(options.database, environments, options.folder / "run") as run:
         report.version, report.limits = run.version(), run.limits()
         for world, rows_of_world in by_world(chosen):
-            display.show(f"loading {world.name}")
+            show(f"loading {world.name}")
             harness = run.prepare(world, QUICK if options.quick else FULL)
             for row in rows_of_world:
-                display.show(row.name)
                 measure(row, harness, report)
-                display.complete(report.line(row))
-    finish(report, options, console)
-    console.print(f"{time.monotonic() - began:.0f} s")
+                print(report.line(row), flush=True)
+    finish(report, options)
+    for name, error in report.errors.items():
+        print(f"WRONG {name}: {error}")
+    print(f"{len(chosen)} rows, {len(report.errors)} wrong, {time.monotonic() - began:.0f} s")
     return 1 if report.errors else 0
+
+
+def show(activity: str) -> None:
+    """Print what is done before the next row is measured."""
+    print(f"{activity} ...", file=sys.stderr, flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -91,43 +90,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class ProgressDisplay:
-    """A progress bar on a terminal, and one line of output for each row."""
-
-    def __init__(self, progress: Progress, rows: int) -> None:
-        self._progress = progress
-        self._task = progress.add_task("", total=rows)
-
-    def show(self, activity: str) -> None:
-        """Show the current activity beside the bar."""
-        self._progress.update(self._task, description=activity)
-
-    def complete(self, line: str) -> None:
-        """Print the line of a measured row, and advance the bar."""
-        self._progress.console.print(line, highlight=False, soft_wrap=True, markup=False)
-        self._progress.advance(self._task)
-
-
-@contextmanager
-def progress_display(console: Console, rows: int) -> Iterator[ProgressDisplay]:
-    """Show progress while the block runs."""
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        yield ProgressDisplay(progress, rows)
-
-
 class Run:
-    """A database server with the schemas of both services; logs go to a folder."""
+    """A database server with the schemas of both services."""
 
-    def __init__(self, database: Database, services: Services, logs: Path) -> None:
+    def __init__(self, database: Database, services: Services) -> None:
         self._database = database
         self._services = services
-        self._logs = logs
 
     def seed(self) -> None:
         """Create the schema of openstack-placement, with the standard classes and traits."""
@@ -143,8 +111,8 @@ class Run:
         return version(self._database)
 
     def limits(self) -> Mapping[str, float]:
-        """Latencies of the database and of uWSGI without either service, in milliseconds."""
-        return limits(self._database, self._logs / "baseline")
+        """Latencies of the database without either service, in milliseconds."""
+        return limits(self._database)
 
     def prepare(self, world: World, budget: Budget) -> Harness:
         """Load the world for openstack-placement, migrate a copy for this service, start both."""
@@ -189,7 +157,7 @@ def started(kind: str, environments: dict[str, Path], logs: Path) -> Iterator[Ru
             )
             for name, environment in environments.items()
         }
-        run = Run(database, services, logs)
+        run = Run(database, services)
         stack.callback(run.stop)
         run.seed()
         yield run
@@ -203,11 +171,8 @@ def measure(row: Row, harness: Harness, report: Report) -> None:
         report.fail(row, error)
 
 
-def finish(report: Report, options: argparse.Namespace, console: Console) -> None:
-    """Print the table and write the results; those of a full run go to the documentation."""
-    console.print(report.table())
-    for name, error in report.errors.items():
-        console.print(f"WRONG {name}: {error}", highlight=False, markup=False, style="bold red")
+def finish(report: Report, options: argparse.Namespace) -> None:
+    """Write the results; those of a full run go to the documentation."""
     if options.only and not options.record:
         return
     is_kept = options.record or not options.quick

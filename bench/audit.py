@@ -6,10 +6,10 @@ stored although it was refused, changes one of them.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bench.client import Allocations, Amounts, Connection, Get, Request
+from bench.client import Allocations, Connection, Get, Request
 from bench.responses import WrongResponse
 from bench.worlds import PROJECT, LoadedWorld
 
@@ -46,63 +46,44 @@ class Audit:
         if self._is_checked:
             return ""
         self._is_checked = True
-        discrepancy = self._project_discrepancy(connection) or self._provider_discrepancy(
-            connection
-        )
+        differences = (self._difference(connection, provider) for provider in self._compared())
+        discrepancy = next(filter(None, differences), "")
         # a claim that is lost is missing in each later row, too: report it once
         before, self._reported = self._reported, discrepancy
         return discrepancy if discrepancy != before else ""
 
-    def _project_discrepancy(self, connection: Connection) -> str:
-        stored = _usages(connection, f"/usages?project_id={PROJECT}")
-        accepted = self.loaded_world.used() + _sum(_everywhere(self._accepted.values()))
-        unconfirmed = _sum(_everywhere(self._unconfirmed))
-        return _difference("the project", stored, accepted, accepted + unconfirmed)
+    def _compared(self) -> Iterator[str]:
+        """Yield "" for the project, and the provider with the most claims."""
+        yield ""
+        claims = Counter(provider for accepted in self._accepted.values() for provider in accepted)
+        yield from (provider for provider, _ in claims.most_common(1))
 
-    def _provider_discrepancy(self, connection: Connection) -> str:
-        claims = Counter(
-            provider for allocations_ in self._accepted.values() for provider in allocations_
-        )
-        if not claims:
-            return ""
-        busiest = max(claims, key=claims.__getitem__)
-        stored = _usages(connection, f"/resource_providers/{busiest}/usages")
-        accepted = self.loaded_world.used(busiest) + _sum(_on(busiest, self._accepted.values()))
-        unconfirmed = _sum(_on(busiest, self._unconfirmed))
-        return _difference(f"provider {busiest}", stored, accepted, accepted + unconfirmed)
+    def _difference(self, connection: Connection, provider: str) -> str:
+        """Describe which stored amounts are outside of their bounds, and by how much."""
+        of_provider = f"/resource_providers/{provider}/usages"
+        path = of_provider if provider else f"/usages?project_id={PROJECT}"
+        response = connection.send(Get(path, PLAIN_USAGES))
+        if response.status != 200:
+            raise WrongResponse(f"GET {path} answered {response.status}")
+        stored = Counter(response.json()["usages"])
+        least = self.loaded_world.used(provider) + _sum(provider, self._accepted.values())
+        most = least + _sum(provider, self._unconfirmed)
+        parts = [
+            f"{name} {least[name] - stored[name]} too few"
+            if stored[name] < least[name]
+            else f"{name} {stored[name] - most[name]} too many"
+            for name in sorted({*stored, *most})
+            if not least[name] <= stored[name] <= most[name]
+        ]
+        subject = f"provider {provider}" if provider else "the project"
+        return f"usage of {subject}: {', '.join(parts)}" if parts else ""
 
 
-def _usages(connection: Connection, path: str) -> Counter[str]:
-    response = connection.send(Get(path, PLAIN_USAGES))
-    if response.status != 200:
-        raise WrongResponse(f"GET {path} answered {response.status}")
-    return Counter(response.json()["usages"])
-
-
-def _sum(amounts: Iterable[Amounts]) -> Counter[str]:
+def _sum(provider: str, allocations: Iterable[Allocations]) -> Counter[str]:
+    """Return the sums of the amounts on a provider, or on all."""
     total: Counter[str] = Counter()
-    for each in amounts:
-        total.update(each)
+    for each in allocations:
+        for uuid, amounts in each.items():
+            if provider in ("", uuid):
+                total.update(amounts)
     return total
-
-
-def _everywhere(allocations: Iterable[Allocations]) -> Iterable[Amounts]:
-    return (amounts for allocations_ in allocations for amounts in allocations_.values())
-
-
-def _on(provider: str, allocations: Iterable[Allocations]) -> Iterable[Amounts]:
-    return (allocations_[provider] for allocations_ in allocations if provider in allocations_)
-
-
-def _difference(
-    subject: str, stored: Counter[str], least: Counter[str], most: Counter[str]
-) -> str:
-    """Describe which stored amounts are outside of their bounds, and by how much."""
-    parts = [
-        f"{name} {least[name] - stored[name]} too few"
-        if stored[name] < least[name]
-        else f"{name} {stored[name] - most[name]} too many"
-        for name in sorted({*stored, *most})
-        if not least[name] <= stored[name] <= most[name]
-    ]
-    return f"usage of {subject}: {', '.join(parts)}" if parts else ""

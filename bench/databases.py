@@ -37,7 +37,19 @@ class Database(Protocol):
         """The processes of the server; none if it has none of its own."""
 
 
-class MariaDBSchemas:
+class _Schemas:
+    """Schemas of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def processes(self) -> Sequence[psutil.Process]:
+        assert self._server.process is not None
+        process = psutil.Process(self._server.process.pid)
+        return [process, *process.children(recursive=True)]
+
+
+class MariaDBSchemas(_Schemas):
     """Schemas of a MariaDB server.
 
     Connections use its Unix socket: over loopback TCP some larger results of
@@ -45,7 +57,7 @@ class MariaDBSchemas:
     """
 
     def __init__(self, server: Server, driver: str) -> None:
-        self._server = server
+        super().__init__(server)
         self._driver = driver
 
     def url(self, schema: str, driver: str = "") -> str:
@@ -55,9 +67,6 @@ class MariaDBSchemas:
     def create(self, schema: str) -> None:
         self._server.drop(schema)
         self._server.execute(f"CREATE DATABASE {schema} CHARACTER SET utf8mb4")
-
-    def processes(self) -> Sequence[psutil.Process]:
-        return _processes(self._server)
 
     def copy(self, source: str, target: str) -> None:
         self.create(target)
@@ -96,11 +105,8 @@ def mariadb(folder: Path, driver: str = "pymysql") -> Iterator[MariaDBSchemas]:
         yield MariaDBSchemas(server, driver)
 
 
-class PostgreSQLSchemas:
+class PostgreSQLSchemas(_Schemas):
     """Databases of a PostgreSQL server."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
 
     def url(self, schema: str, driver: str = "psycopg") -> str:
         return self._server.tcp_url(schema, driver)
@@ -108,9 +114,6 @@ class PostgreSQLSchemas:
     def create(self, schema: str) -> None:
         self._server.drop(schema)
         self._server.create(schema)
-
-    def processes(self) -> Sequence[psutil.Process]:
-        return _processes(self._server)
 
     def copy(self, source: str, target: str) -> None:
         self._server.drop(target)
@@ -123,12 +126,6 @@ def postgresql(folder: Path) -> Iterator[PostgreSQLSchemas]:
     server = PostgreSql(_created(folder), durable=True, settings=POSTGRESQL_SETTINGS)
     with _running(server):
         yield PostgreSQLSchemas(server)
-
-
-def _processes(server: Server) -> Sequence[psutil.Process]:
-    assert server.process is not None
-    process = psutil.Process(server.process.pid)
-    return [process, *process.children(recursive=True)]
 
 
 def _created(folder: Path) -> Path:

@@ -12,17 +12,11 @@ drain  ``insight.whatif``
 
 import random
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
 from placement.core.model import SHARING_TRAIT
-from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import mask_of, numbers
-from placement.insight.whatif.drain import drain
-from placement.insight.whatif.model import Holder, Keep, Scene
-from placement.tests.support.drains import BruteForce, Case, random_case, root_of
-from placement.tests.support.provider_tables import snapshot_of_states
+from placement.tests.support.drains import BruteForce, Case, planned, random_case, root_of
 
 Amounts = Counter[str]
 
@@ -77,15 +71,7 @@ def slots_say(case: Case) -> bool:
 
 def drain_says(case: Case) -> bool | None:
     """Return whether a plan was found, None if it is not determined."""
-    snapshot = snapshot_of_states(case.states)
-    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
-    holders = [
-        Holder(uuid, None, None, {row_of[at]: amounts for at, amounts in held.items()})
-        for uuid, held in case.consumers.items()
-    ]
-    drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
-    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
-    result = drain(Scene.of(snapshot, drained, holders, keep), Deadline(20, time.monotonic))
+    _, result, _ = planned(case)
     return None if result.verdict == "undetermined" else result.verdict == "fits"
 
 

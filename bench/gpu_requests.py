@@ -1,10 +1,6 @@
 """Requests for candidates over the world ``gpu``, where nearly all trees differ.
 
-They are query strings without ``limit``. Use them over HTTP, or on a snapshot in this
-process::
-
-    snapshot = snapshot_of_states(provider_states(gpu(1_000)))
-    request = candidate_request(parse_qsl(GPU_REQUESTS["2 GPUs, isolated"]), MAX_VERSION)
+They are query strings without ``limit``.
 """
 
 from bench.worlds import GPU_TRAITS

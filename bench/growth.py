@@ -23,19 +23,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+import sqlalchemy as sa
+
 from bench.client import Get
-from bench.databases import SERVERS
+from bench.databases import SERVERS, Database
 from bench.gpu_requests import GPU_REQUESTS
-from bench.growth_tables import AFTER_CLAIMS, AFTER_PROVIDER
-from bench.own_database import SCHEMA, fill, opened
-from bench.pages import DOCS, RESULTS, write
+from bench.pages import AFTER_CLAIMS, AFTER_PROVIDER, DOCS, RESULTS, write
 from bench.services import Service
-from bench.worlds import gpu
+from bench.world_loader import load
+from bench.worlds import World, gpu
+from placement import db_api, wsgi
 from placement.core.model import ConsumerClaim
 from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
+from placement.db.schema import migration, seed
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.microversion import MAX_VERSION
@@ -48,8 +51,47 @@ PROVIDERS_OF_A_HOST = 19
 REPEATED = 5
 BURST, CLAIMS_AT_ONCE = 2_000, 100
 
+SCHEMA = "placement"
+# as ``db sync`` would set them in batches, which takes most of the time of a large world
+_SET_USAGE_COUNTERS = """
+    UPDATE inventories SET used = COALESCE((
+        SELECT SUM(allocations.used) FROM allocations
+        WHERE allocations.resource_provider_id = inventories.resource_provider_id
+        AND allocations.resource_class_id = inventories.resource_class_id), 0)
+"""
+_NOTE_AS_COUNTED = "UPDATE resource_providers SET counted_generation = generation"
+
 # name of a value, and the value: seconds, or MB
 Values = dict[str, float]
+
+
+# --- the database ---------------------------------------------------------------------------
+
+
+def opened(url: str) -> Store:
+    """Return the store of a database."""
+    defaults = {("placement_database", "connection"): url}
+    return Store(db_api.settings(wsgi.read_configuration([], defaults)))
+
+
+def fill(database: Database, world: World) -> None:
+    """Create the schema, and load the world; what another world left there is dropped."""
+    database.create(SCHEMA)
+    url = database.url(SCHEMA)
+    _sync(url)
+    load(url, world)
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(_SET_USAGE_COUNTERS)
+        connection.exec_driver_sql(_NOTE_AS_COUNTED)
+    _sync(url)  # compares the counters
+
+
+def _sync(url: str) -> None:
+    store = opened(url)
+    migration.sync(store)
+    seed.sync(store)
+    store.dispose()
 
 
 # --- in a process of its own --------------------------------------------------------------

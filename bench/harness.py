@@ -12,7 +12,7 @@ from bench.services import PROCESSES, THREADS, Service
 from bench.worlds import LoadedWorld
 
 PLACEMENT, UPSTREAM = "placement", "upstream"
-# in tables and plots
+# in tables
 LABELS = {PLACEMENT: "this service", UPSTREAM: "openstack-placement"}
 # the unit of a difference, which may be zero or negative: it has no ratio
 MORE = "ms more"

@@ -226,11 +226,9 @@ class ReadAfterWrite:
 
     read: Workload
     write: Workload
-    only_placement: bool = False
 
     def measure(self, harness: Harness) -> Measurements:
-        names = (PLACEMENT,) if self.only_placement else (PLACEMENT, UPSTREAM)
-        return {name: self._added(harness, name) for name in names}
+        return {name: self._added(harness, name) for name in (PLACEMENT, UPSTREAM)}
 
     def _added(self, harness: Harness, name: str) -> Measurement:
         writer, reader = list(harness.warm(name).values())[:PROCESSES]

@@ -1,4 +1,4 @@
-"""Write the tables and the plot of the documentation from the results of runs.
+"""Write the tables of the documentation from the results of runs.
 
 A full run does it; ``python -m bench.pages`` repeats it from ``bench/results``.
 """
@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import growth_tables
+from bench.gpu_requests import GPU_REQUESTS
 from bench.harness import PLACEMENT, UPSTREAM, Measurement, Measurements
-from bench.plot import plot_flat, plot_gpu
 from bench.report import cells, describe, notes
 from bench.services import UPSTREAM_PACKAGES
 
@@ -35,12 +34,16 @@ COMPARED = (
     "swap of two consumers by POST",
     "first request of a process, 10,000 hosts",
 )
+# the refreshes that ``bench.growth`` measures
+AFTER_CLAIMS = ("refresh after a claim", "refresh after 2,000 claims")
+AFTER_PROVIDER = "refresh after a new provider"
+REFRESHES = (*AFTER_CLAIMS, AFTER_PROVIDER)
 
 Document = Mapping[str, Any]
 
 
 def write(results: Path, docs: Path) -> None:
-    """Write the tables of all databases, and the plot."""
+    """Write the tables of all databases."""
     documents = {
         kind: json.loads((results / f"{kind}.json").read_text())
         for kind in TITLES
@@ -48,13 +51,12 @@ def write(results: Path, docs: Path) -> None:
     }
     _write_csv(docs / "performance-databases.csv", _databases(documents))
     if "mariadb" in documents:
-        measurements = _measurements(documents["mariadb"])
-        _write_csv(docs / "performance.csv", _rows(measurements))
+        _write_csv(docs / "performance.csv", _rows(_measurements(documents["mariadb"])))
         _write_csv(docs / "performance-machine.csv", _machine(documents["mariadb"]))
-        plot_flat(measurements, docs / "performance.svg")
-        plot_gpu(measurements, docs / "performance-gpu.svg")
     if (results / "growth.json").exists():
-        growth_tables.write_tables(json.loads((results / "growth.json").read_text())["rows"], docs)
+        sizes = json.loads((results / "growth.json").read_text())["rows"]
+        _write_csv(docs / "performance-growth-memory.csv", _growth_of_memory(sizes))
+        _write_csv(docs / "performance-growth-requests.csv", _growth_of_times(sizes))
 
 
 def _write_csv(path: Path, lines: Iterable[Sequence[str]]) -> None:
@@ -105,6 +107,38 @@ def _databases(documents: Mapping[str, Document]) -> Iterator[Sequence[str]]:
 def _pair(measurements: Measurements) -> Iterator[str]:
     for service in (PLACEMENT, UPSTREAM):
         yield describe(measurements[service]) if service in measurements else ""
+
+
+def _growth_of_memory(sizes: Sequence[Document]) -> Iterator[Sequence[str]]:
+    yield "providers", "load", "private", "shared", "together", "after requests", "load average"
+    for row in sizes:
+        yield (
+            f"{row['providers']:,.0f}",
+            _seconds(row, "load"),
+            f"{row['private']:.0f} MB",
+            f"{row['shared']:.0f} MB",
+            f"{row['private'] + row['shared']:.0f} MB",
+            f"{row['memory after requests']:.0f} MB",
+            f"{row['load average before']:.0f}",
+        )
+
+
+def _growth_of_times(sizes: Sequence[Document]) -> Iterator[Sequence[str]]:
+    names = (*REFRESHES, *GPU_REQUESTS)
+    yield "providers", *names
+    for row in sizes:
+        yield f"{row['providers']:,.0f}", *(_milliseconds(row, name) for name in names)
+
+
+def _seconds(row: Document, name: str) -> str:
+    """Wall clock time, and CPU time in parentheses."""
+    return f"{row[name]:.1f} s ({row[f'{name}, CPU']:.1f} s)"
+
+
+def _milliseconds(row: Document, name: str) -> str:
+    wall, cpu = row[name] * 1000, row[f"{name}, CPU"] * 1000
+    digits = 1 if wall < 100 else 0
+    return f"{wall:.{digits}f} ms ({cpu:.{digits}f} ms)"
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
-"""The results of a run as a table and as JSON."""
+"""The results of a run as lines of text and as JSON."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-
-from rich import box
-from rich.table import Table
 
 from bench.harness import LABELS, PLACEMENT, UPSTREAM, Measurement, Measurements
 from bench.limits import machine
@@ -38,21 +35,6 @@ class Report:
         """Add a row with a wrong response."""
         self.errors[row.name] = f"{type(error).__name__}: {error}"
 
-    def lines(self) -> list[list[str]]:
-        """The cells of the table as text."""
-        return [self._line(name, measurements) for name, measurements in self.results.items()]
-
-    def table(self) -> Table:
-        """The table for a terminal."""
-        table = Table(
-            title=f"This service and openstack-placement, {self.database}", box=box.SIMPLE
-        )
-        for i, heading in enumerate(HEADINGS[:-1]):
-            table.add_column(heading, justify="right" if 0 < i < 6 else "left", no_wrap=i < 6)
-        for line in self.lines():
-            table.add_row(*line[:-1], style="bold red" if line[7] == "NO" else None)
-        return table
-
     def write_json(self, path: Path) -> None:
         """Write all measurements, the machine and the command."""
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,22 +55,23 @@ class Report:
         """The result of one row as a line of text."""
         if row.name in self.errors:
             return f"{row.name}: WRONG: {self.errors[row.name]}"
-        line = self._line(row.name, self.results[row.name])
-        target = f", target {line[6]}: {line[7] or '?'}" if line[6] else ""
-        p99, note = f" (p99 {line[4]})" if line[4] else "", f" [{line[8]}]" if line[8] else ""
-        return (
-            f"{row.name}: {line[3]}{p99}, openstack-placement {line[1]}, {line[5]}{target}{note}"
-        )
-
-    def _line(self, name: str, measurements: Measurements) -> list[str]:
-        target = self._rows[name].target
-        return [
-            name,
-            *cells(measurements),
-            str(target or ""),
-            _VERDICTS[target.is_met(measurements, self.results) if target else None],
-            notes(measurements),
+        measurements = self.results[row.name]
+        upstream, _, placement, p99, times = cells(measurements)
+        text, is_met = self._target(row.name)
+        parts = [
+            f"{row.name}: {placement}",
+            f" (p99 {p99})" if p99 else "",
+            f", openstack-placement {upstream}, {times} times better" if times != "-" else "",
+            f", target {text}: {is_met or '?'}" if text else "",
+            f" [{note}]" if (note := notes(measurements)) else "",
         ]
+        return "".join(parts)
+
+    def _target(self, name: str) -> tuple[str, str]:
+        """The target of a row, and whether it is met."""
+        target = self._rows[name].target
+        is_met = target.is_met(self.results[name], self.results) if target else None
+        return str(target or ""), _VERDICTS[is_met]
 
     def _document(self) -> dict[str, Any]:
         return {
@@ -101,17 +84,11 @@ class Report:
                 name: {
                     service: asdict(measurement) for service, measurement in measurements.items()
                 }
-                | {"ratio": ratio(measurements), "target": self._line(name, measurements)[6:8]}
+                | {"ratio": ratio(measurements), "target": self._target(name)}
                 for name, measurements in self.results.items()
             },
             "errors": self.errors,
         }
-
-
-HEADINGS = [
-    "work", "openstack-placement", "p99", "this service", "p99", "times better", "target", "met",
-    "notes",
-]  # fmt: skip
 
 
 def cells(measurements: Measurements) -> list[str]:

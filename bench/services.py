@@ -73,7 +73,6 @@ class Service:
     environment: Path
     folder: Path
     url: str
-    application: str = "--module=placement.wsgi.api"
     port: int = field(default_factory=free_port)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -159,7 +158,7 @@ class Service:
             uwsgi,
             f"--http11-socket=127.0.0.1:{self.port}",
             f"--virtualenv={self.environment}",
-            self.application,
+            "--module=placement.wsgi.api",
             "--callable=application",
             f"--processes={processes}",
             f"--threads={THREADS}",

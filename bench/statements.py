@@ -7,7 +7,6 @@ change with their versions and are not counted. The command fails if a count exc
 """
 
 import argparse
-import io
 import json
 import os
 import random
@@ -23,6 +22,8 @@ from types import FrameType
 from typing import Any
 
 import sqlalchemy as sa
+from werkzeug.datastructures import Headers
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 from bench import workloads
 from bench.client import Connection, Request, Response
@@ -82,39 +83,16 @@ class InProcess(Connection):
 
     def send(self, request: Request) -> Response:
         """Return the response of the application, and close it as servers do."""
-        status: list[str] = []
-        parts = self._application(_environment(request), lambda line, *_: status.append(line))
-        response = Response(int(status[0][:3]), b"".join(parts))
-        close = getattr(parts, "close", None)
-        if close is not None:
-            close()
-        return response
+        body, status, _ = run_wsgi_app(self._application, _environment(request), buffered=True)
+        return Response(int(status[:3]), b"".join(body))
 
 
 def _environment(request: Request) -> dict[str, Any]:
     """Return the WSGI environment of an encoded request."""
     head, _, body = request.wire.partition(b"\r\n\r\n")
     method, path = request.line.split(" ", 1)
-    lines = (line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
-    headers = {name.upper().replace("-", "_"): value for name, value in lines}
-    return {
-        "REQUEST_METHOD": method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": path.partition("?")[0],
-        "QUERY_STRING": path.partition("?")[2],
-        "SERVER_NAME": "bench",
-        "SERVER_PORT": "80",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "CONTENT_TYPE": headers.pop("CONTENT_TYPE", ""),
-        "CONTENT_LENGTH": headers.pop("CONTENT_LENGTH", "0"),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": "http",
-        "wsgi.input": io.BytesIO(body),
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": False,
-        "wsgi.multiprocess": False,
-        "wsgi.run_once": False,
-    } | {f"HTTP_{name}": value for name, value in headers.items()}
+    headers = Headers(dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:]))
+    return EnvironBuilder(path, method=method, headers=headers, data=body).get_environ()
 
 
 @dataclass

@@ -6,15 +6,14 @@ from typing import Protocol
 
 from bench.harness import MORE, PLACEMENT, UPSTREAM, Measurements
 
+Results = Mapping[str, Measurements]
 ROW_A = "candidates, 1,000 flat hosts, limit=1000"
 
 
 class Target(Protocol):
     """A condition on the measurements of a row."""
 
-    def is_met(
-        self, measurements: Measurements, results: Mapping[str, Measurements]
-    ) -> bool | None:
+    def is_met(self, measurements: Measurements, results: Results) -> bool | None:
         """Whether the target is met; None if the other value was not measured."""
 
 
@@ -39,9 +38,7 @@ class Faster:
 
     times: float
 
-    def is_met(
-        self, measurements: Measurements, results: Mapping[str, Measurements]
-    ) -> bool | None:
+    def is_met(self, measurements: Measurements, results: Results) -> bool | None:
         measured = ratio(measurements)
         if measured is not None and measured < self.times and measurements[UPSTREAM].cut_off:
             return None
@@ -58,9 +55,7 @@ class AtMost:
     times: float
     row: str = ROW_A
 
-    def is_met(
-        self, measurements: Measurements, results: Mapping[str, Measurements]
-    ) -> bool | None:
+    def is_met(self, measurements: Measurements, results: Results) -> bool | None:
         if self.row not in results:
             return None
         return measurements[PLACEMENT].value <= self.times * results[self.row][PLACEMENT].value
@@ -71,31 +66,16 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Below:
-    """At most a fixed value."""
+    """At most a fixed value; of the 99th percentile if ``of_p99``."""
 
     value: float
     unit: str
+    of_p99: bool = False
 
-    def is_met(
-        self, measurements: Measurements, results: Mapping[str, Measurements]
-    ) -> bool | None:
-        return measurements[PLACEMENT].value <= self.value
-
-    def __str__(self) -> str:
-        return f"<= {self.value:g} {self.unit}"
-
-
-@dataclass(frozen=True)
-class BelowP99:
-    """The 99th percentile is at most so many milliseconds."""
-
-    value: float
-
-    def is_met(
-        self, measurements: Measurements, results: Mapping[str, Measurements]
-    ) -> bool | None:
-        p99 = measurements[PLACEMENT].p99
-        return p99 is not None and p99 <= self.value
+    def is_met(self, measurements: Measurements, results: Results) -> bool | None:
+        one = measurements[PLACEMENT]
+        measured = one.p99 if self.of_p99 else one.value
+        return measured is not None and measured <= self.value
 
     def __str__(self) -> str:
-        return f"p99 <= {self.value:g} ms"
+        return f"{'p99 ' * self.of_p99}<= {self.value:g} {self.unit}"

@@ -8,7 +8,6 @@ import random
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from bench.client import Allocations, Connection, Delete, Get, Request, Response, Send
@@ -17,7 +16,6 @@ from bench.worlds import PROJECT, LoadedWorld
 Operation = Callable[[Connection], Response]
 Workload = Callable[[LoadedWorld, random.Random], Operation]
 
-CLAIMS_PER_POST = 100
 FLAVOR: Mapping[str, int] = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
 _ALLOCATIONS = b'"allocations"'
 # the provider of a candidate in a flat world
@@ -78,30 +76,6 @@ def schedule(path: str) -> Workload:
             if response.status != 200:
                 return response
             return connection.send(put({_random_candidate(response.body, numbers): FLAVOR}))
-
-        return operation
-
-    return workload
-
-
-def claim_on_many(kind: str, number: int) -> Workload:
-    """POST claims of new consumers on ``number`` providers of the kind, CLAIMS_PER_POST at once.
-
-    Returns the last response.
-    """
-
-    def workload(loaded_world: LoadedWorld, numbers: random.Random) -> Operation:
-        providers = list(loaded_world.providers[kind])
-
-        def operation(connection: Connection) -> Response:
-            chosen = iter(numbers.sample(providers, number))
-            while part := list(islice(chosen, CLAIMS_PER_POST)):
-                response = connection.send(
-                    _post({str(uuid.uuid4()): {one: FLAVOR} for one in part})
-                )
-                if response.status != 204:
-                    break
-            return response
 
         return operation
 

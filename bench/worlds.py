@@ -2,8 +2,7 @@
 
 A World says how many providers of each kind there are. ``generate`` draws its providers,
 with UUIDs and usages, from random numbers seeded by the name of the world, so each call
-returns the same. ``bench.world_loader`` writes them into a database; ``provider_states``
-returns them for a snapshot in this process.
+returns the same. ``bench.world_loader`` writes them into a database.
 """
 
 import random
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, cycle
 
-from placement.core.model import MAX_INT, Inventory, Provider, ProviderState
+from placement.core.model import MAX_INT
 
 # the project of all consumers; the user has the same name
 PROJECT = "bench"
@@ -132,29 +131,6 @@ def generate(world: World) -> GeneratedWorld:
 def _random_used(kind: Kind, numbers: random.Random) -> Amounts:
     used = {name: numbers.choice(amounts) for name, amounts in kind.random_used.items()}
     return {name: amount for name, amount in used.items() if amount}
-
-
-def provider_states(world: World) -> list[ProviderState]:
-    """Return the providers of a world for ``Snapshot.of``, as they are after loading it."""
-    generated = generate(world)
-    return [
-        _state(kind, provider, generated.aggregates)
-        for kind in world.kinds
-        for provider in generated.providers[kind.name]
-    ]
-
-
-def _state(kind: Kind, one: GeneratedProvider, aggregates: Sequence[str]) -> ProviderState:
-    used = Counter({name: amount * kind.consumers for name, amount in kind.used.items()})
-    used.update(one.random_used)
-    parent_uuid = one.parent.uuid if one.parent else None
-    return ProviderState(
-        provider=Provider(one.id, one.uuid, one.name, 1, parent_uuid, one.root.uuid),
-        inventories={name: Inventory(total) for name, total in kind.inventories.items()},
-        used=dict(used),
-        traits=frozenset(kind.traits),
-        aggregates=frozenset(() if one.aggregate is None else (aggregates[one.aggregate],)),
-    )
 
 
 def random_uuid(numbers: random.Random) -> str:

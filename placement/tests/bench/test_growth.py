@@ -2,11 +2,10 @@
 
 import csv
 import http.server
+import itertools
 import json
 import threading
-import time
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -15,16 +14,12 @@ from bench import growth
 from bench.client import Connection, Get
 from bench.databases import SERVERS
 from bench.gpu_requests import GPU_REQUESTS
-from bench.growth_tables import REFRESHES
-from bench.open_loop import send_at_rate
-from bench.own_database import SCHEMA, fill, opened
-from bench.pages import write
+from bench.mixed_load import send_at_rate
+from bench.pages import REFRESHES, write
 from bench.workloads import sending
 from bench.worlds import gpu
 from placement.db import usage_counters
 from placement.tests.support.servers import free_port
-
-PAUSE_SECONDS = 0.6
 
 
 class _Server(http.server.HTTPServer):
@@ -58,42 +53,39 @@ def server():
         thread.join()
 
 
-def at_rate(port, path, *arguments):
-    """Send requests for a path at a rate."""
-    return send_at_rate(partial(Connection, port, 30), repeat(sending(Get(path))), *arguments)
-
-
 def test_latencies_count_from_when_a_request_is_due(server):
-    def resume():  # called after a fifth of the second
-        time.sleep(PAUSE_SECONDS)
-        server.may_respond.set()
+    opened = itertools.count()
+
+    def connect():
+        if next(opened) == 12:  # the first request is being served until 0.6 seconds have passed
+            server.may_respond.set()
+        return Connection(server.server_port, 60)
 
     server.may_respond.clear()
-    samples = at_rate(server.server_port, "/", 20, 1.0, resume)
-    assert len(samples) == 20
-    waited = [sample for sample in samples if sample.latency >= PAUSE_SECONDS / 3]
-    # those due in the first 0.6 seconds, although only one of them was being served
-    assert len(waited) >= 12
+    samples = send_at_rate(connect, sending(Get("/")), 20, 1.0)
     assert [sample.error for sample in samples] == [""] * 20
+    assert all(sample.latency >= (12 - n) / 20 for n, sample in enumerate(samples[:12]))
 
 
 def test_statuses_and_lost_connections_are_errors(server):
-    (failed,) = at_rate(server.server_port, "/broken", 5, 0.2)
-    assert failed.error == "503"
-    (refused,) = at_rate(free_port(), "/", 5, 0.2)
-    assert refused.error == "ConnectionRefusedError"
+    def only(port, path):
+        (sample,) = send_at_rate(partial(Connection, port, 60), sending(Get(path)), 5, 0.2)
+        return sample.error
+
+    assert only(server.server_port, "/broken") == "503"
+    assert only(free_port(), "/") == "ConnectionRefusedError"
 
 
 @pytest.fixture
 def cloud(tmp_path):
     """The URL of a database with 190 providers."""
     with SERVERS["sqlite"](tmp_path) as database:
-        fill(database, gpu(10))
-        yield database.url(SCHEMA)
+        growth.fill(database, gpu(10))
+        yield database.url(growth.SCHEMA)
 
 
 def test_the_usage_counters_of_a_filled_database_are_correct(cloud):
-    store = opened(cloud)
+    store = growth.opened(cloud)
     with store.read() as tx:
         assert usage_counters.differences(tx.connection) == []
         assert tx.connection.exec_driver_sql("SELECT SUM(used) FROM inventories").scalar() > 0

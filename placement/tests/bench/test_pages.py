@@ -1,4 +1,4 @@
-"""The results of a run: JSON, tables and a plot."""
+"""The results of a run: JSON and tables."""
 
 import csv
 import json
@@ -79,13 +79,6 @@ def test_databases_are_columns_of_one_table(folder):
         "SQLite, openstack-placement",
     ]
     assert ["2 ms", "80 ms", "2 ms", "80 ms"] in [line[1:] for line in lines]
-
-
-def test_the_plot_is_the_same_for_the_same_results(folder):
-    plot = (folder / "performance.svg").read_text()
-    assert "</svg>" in plot
-    write(folder, folder)
-    assert (folder / "performance.svg").read_text() == plot
 
 
 def test_a_wrong_row_is_reported_as_wrong(report):

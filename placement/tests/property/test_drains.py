@@ -14,15 +14,15 @@ import pytest
 
 from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import mask_of
 from placement.insight.whatif.drain import drain
-from placement.insight.whatif.model import Holder, Keep, Scene
+from placement.insight.whatif.model import Keep
 from placement.insight.whatif.server_groups import ServerGroup
 from placement.insight.whatif.survival import Group, Survival
 from placement.tests.support.drains import (
     BruteForce,
     Case,
     claim_in_order,
+    planned,
     random_case,
     root_of,
 )
@@ -30,25 +30,6 @@ from placement.tests.support.provider_tables import snapshot_of_states
 
 WORLDS = int(os.environ.get("DRAIN_WORLDS", "300"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
-
-
-def planned(case: Case):
-    """Return the scene, the drain, and a function from rows to numbers of providers."""
-    snapshot = snapshot_of_states(case.states)
-    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
-    holders = [
-        Holder(
-            uuid,
-            "INSTANCE",
-            "project",
-            {row_of[at]: amounts for at, amounts in allocations.items()},
-        )
-        for uuid, allocations in case.consumers.items()
-    ]
-    drained = mask_of([row_of[at] for at in case.drained], snapshot.size)
-    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
-    scene = Scene.of(snapshot, drained, holders, keep)
-    return scene, drain(scene, Deadline(20, time.monotonic)), row_of.index
 
 
 def verdict(seed: int) -> str:

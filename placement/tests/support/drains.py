@@ -5,14 +5,20 @@ else: needs, targets and assignments are written again by the sentences of the d
 """
 
 import random
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 from placement.core.capacity import integer_capacity, is_valid_amount
 from placement.core.claims import AllocationState, ProviderUsage, plan_claims
 from placement.core.model import SHARING_TRAIT, ConsumerClaim, Inventory, Provider, ProviderState
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import mask_of, numbers
+from placement.insight.whatif.drain import Drain, drain
+from placement.insight.whatif.model import Holder, Keep, Scene
+from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
 CLASSES = ("VCPU", "MEMORY_MB", "VGPU", "DISK_GB")
@@ -300,6 +306,25 @@ def _key(allocations: Allocations) -> Key:
     return tuple(
         sorted((at, name, n) for at, amounts in allocations.items() for name, n in amounts.items())
     )
+
+
+def planned(case: Case) -> tuple[Scene, Drain, Callable[[int], int]]:
+    """Return the scene, the drain, and a function from rows to numbers of providers."""
+    snapshot = snapshot_of_states(case.states)
+    row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
+    holders = [
+        Holder(
+            uuid,
+            "INSTANCE",
+            "project",
+            {row_of[at]: amounts for at, amounts in allocations.items()},
+        )
+        for uuid, allocations in case.consumers.items()
+    ]
+    drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
+    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    scene = Scene.of(snapshot, drained, holders, keep)
+    return scene, drain(scene, Deadline(20, time.monotonic)), row_of.index
 
 
 def claim_in_order(case: Case, moves: list[tuple[str, Allocations]]) -> None:

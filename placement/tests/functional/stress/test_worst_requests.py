@@ -1,22 +1,20 @@
-"""Run the worst known requests for candidates: ``make bench-worst``.
+"""The most expensive known requests for candidates: ``make stress``.
 
 Each is parsed, searched and rendered, and explained if it has no candidates, in this process,
 without HTTP and database. Whatever the request, the response is complete, or the search
-aborted, at most a second after the deadline of the search.
+aborted, at most a second of CPU time after the deadline of the search.
 """
 
-import argparse
-import json
+import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 
-from bench.worst_worlds import CLASSES, TRAITS, Individual, layout, query
-from placement.core.request import CandidateRequest, SearchSettings
+import pytest
+
+from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
@@ -30,7 +28,6 @@ from placement.render.candidates import pieces
 from placement.tests.support.queries import pairs, snapshot_of
 
 GRACE_SECONDS = 1.0
-FOUND = Path(__file__).parent / "worst_found.json"
 BEFORE_TREES = Version(1, 10)
 ORDERED = SearchSettings()
 AT_RANDOM = SearchSettings(randomize=True)
@@ -46,20 +43,6 @@ class Case:
     query: str
     settings: SearchSettings = ORDERED
     version: Version = MAX_VERSION
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Time of the search and of the rest, and the number of candidates; None if aborted."""
-
-    search_seconds: float
-    rest_seconds: float
-    candidates: int | None
-
-    @property
-    def seconds(self) -> float:
-        """The time of the whole request."""
-        return self.search_seconds + self.rest_seconds
 
 
 # --- snapshots -----------------------------------------------------------------
@@ -144,7 +127,6 @@ def cases() -> Iterator[Case]:
     yield from subtree_cases()
     yield from growing_cases()
     yield from long_queries()
-    yield from found_cases()
 
 
 def matching_cases() -> Iterator[Case]:
@@ -234,63 +216,31 @@ def long_queries() -> Iterator[Case]:
     yield Case("the same in one subtree", NAMED, distinct + same * 3)
 
 
-def found_cases() -> Iterator[Case]:
-    """Requests that a search by mutation found."""
-    for name, document in json.loads(FOUND.read_text()).items():
-        one = Individual.from_json(document)
-        text = layout(one.world)
-        yield Case(name, cache(partial(snapshot_of, text, TRAITS, CLASSES)), query(one.request))
-
-
 # --- running -------------------------------------------------------------------
 
 
-def run(case: Case, now: Callable[[], float] = time.monotonic) -> Outcome:
-    """Serve one request as the service does."""
+@pytest.mark.skipif("STRESS_SECONDS" not in os.environ, reason="takes minutes: make stress")
+@pytest.mark.xdist_group("worst requests")  # they share the snapshots
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_the_response_is_complete_or_aborted_in_time(case):
+    snapshot, now = case.snapshot_factory(), time.process_time
     began = now()
+    outcome = respond(case, snapshot, now)
+    seconds = now() - began
+    print(f"{seconds:.2f} s, {outcome}: {case.name}")
+    assert seconds < case.settings.budget_seconds + GRACE_SECONDS
+
+
+def respond(case: Case, snapshot: Snapshot, now: Callable[[], float]) -> str:
+    """Respond as the service does; return what came of it."""
     request = candidate_request(pairs(case.query), case.version)
     deadline = Deadline(case.settings.budget_seconds, now)
+    rng = random.Random(7) if case.settings.randomize else None
     try:
-        rng = random.Random(7) if case.settings.randomize else None
-        candidates = search(case.snapshot_factory(), request, case.settings, deadline, rng=rng)
-        searched = now()
-        if not candidates.candidates:
-            explain_within_budget(case.snapshot_factory(), request, now)
-        b"".join(pieces(candidates, request, case.version, deadline.check))
+        found = search(snapshot, request, case.settings, deadline, rng=rng)
+        if not found.candidates:
+            explain(snapshot, Question(request, "", ""), Deadline(EXPLAINING_SECONDS, now))
+        b"".join(pieces(found, request, case.version, deadline.check))
     except SearchDeadlineExceeded:
-        return Outcome(now() - began, 0, None)
-    return Outcome(searched - began, now() - searched, len(candidates.candidates))
-
-
-def explain_within_budget(
-    snapshot: Snapshot, request: CandidateRequest, now: Callable[[], float]
-) -> None:
-    """Explain a request without candidates, as far as the budget allows."""
-    explain(snapshot, Question(request, "", ""), Deadline(EXPLAINING_SECONDS, now))
-
-
-def main() -> int:
-    """Run all requests; return 1 if one exceeded its deadline."""
-    parser = argparse.ArgumentParser(prog="bench.worst", description=__doc__)
-    parser.add_argument("--only", default="", help="requests whose name contains the text")
-    only = parser.parse_args().only
-    late = [run_and_report(case) for case in cases() if only in case.name]
-    return 1 if any(late) else 0
-
-
-def run_and_report(case: Case) -> bool:
-    """Run a request and print the outcome; return whether it was too late."""
-    case.snapshot_factory()
-    outcome = run(case)
-    count = "aborted" if outcome.candidates is None else f"{outcome.candidates} candidates"
-    is_late = outcome.seconds > case.settings.budget_seconds + GRACE_SECONDS
-    print(
-        f"{outcome.search_seconds:6.2f} s +{outcome.rest_seconds:5.2f} s {count:>18}  {case.name}",
-        "TOO LATE" * is_late,
-        flush=True,
-    )
-    return is_late
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        return "aborted"
+    return f"{len(found.candidates)} candidates"
