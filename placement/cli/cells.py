@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from cliff.columns import FormattableColumn
 
+from placement.cli.tables import scalar
 from placement.core.text import printable
 from placement.insight.names import Names, legend, named
 
@@ -62,7 +63,7 @@ def by_line(text: Callable[[T], str]) -> Callable[[Iterable[T]], str]:
 
 def facts(values: Mapping[str, object]) -> Shown[Mapping[str, object]]:
     """Return names with values; in a table they are one per line."""
-    lines = [printable(f"{name}: {value}") for name, value in values.items()]
+    lines = [printable(f"{name}: {scalar(value)}") for name, value in values.items()]
     return Shown(values, lambda _: "\n".join(lines))
 
 

@@ -69,10 +69,7 @@ class WrittenOutput:
     """The exit status after the output is written, such as 3 if an audit found errors."""
 
     has_lines = False
-    """Whether a cell of a table may have several lines."""
-
-    is_fitted = True
-    """Whether a table is at most as wide as the terminal."""
+    """Whether a cell of a list may have several lines."""
 
     def note(self, *lines: str) -> None:
         """Write lines beside the output, to standard error."""
@@ -82,17 +79,27 @@ class WrittenOutput:
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
     ) -> int:
         """Write the output: a table that fits, or nested values as JSON.  Returns: 0."""
+        is_list = isinstance(self, Lister)
         if parsed_args.formatter in {"csv", "value"}:
-            is_list = isinstance(self, Lister)
             data = map(tables.with_json, data) if is_list else tables.with_json(data)
-        elif isinstance(self, Lister) and self.is_fitted and is_table(parsed_args):
-            rows = list(data) if self.has_lines else tables.in_one_line(data)
-            important = (*parsed_args.sort_columns, *self.important)
-            column_names, data = tables.fitted(
-                column_names, rows, self._width(parsed_args), important
-            )
+        elif parsed_args.formatter == "table" and is_list:
+            column_names, data = self._list(parsed_args, column_names, data)
+        elif parsed_args.formatter == "table":
+            data = tables.wrapped_values(column_names, data, self._width(parsed_args))
         produce: Callable[..., int] = super().produce_output  # type: ignore[misc]
         return produce(parsed_args, column_names, data)
+
+    def _list(
+        self,
+        arguments: argparse.Namespace,
+        columns: Sequence[str],
+        data: Iterable[Sequence[object]],
+    ) -> tuple[Sequence[str], tables.Rows]:
+        rows = list(data) if self.has_lines else tables.in_one_line(data)
+        if arguments.columns:
+            return columns, rows
+        important = (*arguments.sort_columns, *self.important)
+        return tables.fitted(columns, rows, self._width(arguments), important)
 
     def _width(self, arguments: argparse.Namespace) -> int:
         if arguments.max_width > 0:

@@ -112,7 +112,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             by_consumer = {each["uuid"]: _sum(each["allocations"].values()) for each in listed}
             self._check(order, by_consumer.values())
             listed.sort(key=lambda consumer: order.key(by_consumer[consumer["uuid"]]))
-            listed = listed[: _limit(parsed_args)]
+            listed = list(map(order.first, listed[: _limit(parsed_args)]))
         return self._rows(parsed_args, names, listed)
 
     def _rows(
@@ -139,6 +139,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
     ) -> Table:
         """Return a row for each group: its number of consumers, and the sums of their amounts."""
         by, order = arguments.group_by, arguments.sort
+        self.important = (by, "consumers", *([order.resource_class] if order else []))
         groups = self._groups_of_providers(by)
         counts: Counter[str] = Counter()
         sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -213,6 +214,18 @@ class Order:
         """Return the key of amounts by class."""
         amount = amounts.get(self.resource_class, 0)
         return -amount if self.is_descending else amount
+
+    def first(self, consumer: Consumer) -> Consumer:
+        """Return the consumer with the amounts of the class first, which a narrow table shows."""
+        name, allocations = self.resource_class, consumer["allocations"].items()
+        by_provider = sorted(allocations, key=lambda allocation: name not in allocation[1])
+        return {
+            **consumer,
+            "allocations": {
+                uuid: dict(sorted(amounts.items(), key=lambda amount: amount[0] != name))
+                for uuid, amounts in by_provider
+            },
+        }
 
 
 class _Parser:

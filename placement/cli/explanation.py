@@ -1,5 +1,6 @@
 """The fields of explanations and of recorded requests."""
 
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from textwrap import dedent
@@ -80,7 +81,14 @@ def recorded(document: Response, names: Names = NO_NAMES) -> dict[str, object]:
         subject = {"claim": facts(document["claim"] or {})}
     else:
         subject = {"query": query_cell(document["query"] or "", names)}
-    return {**fields, "explanation": Shown(document["explanation"], _refusal), **subject}
+    refusal = document["explanation"]
+    if {"provider", "resource_class"} <= refusal.keys():
+        provider = refusal["provider"].get("name", refusal["provider"]["uuid"])
+        subject["next"] = (
+            f"openstack resource consumer list --in-tree {shlex.quote(provider)} "
+            f"--sort -{refusal['resource_class']}"
+        )
+    return {**fields, "explanation": Shown(refusal, _refusal), **subject}
 
 
 def records(documents: Sequence[Response], names: Names) -> Shown[Sequence[Response]]:

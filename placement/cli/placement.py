@@ -92,7 +92,7 @@ class CheckPermission(WrittenOutput, command.Lister):
     allowed, and 3 if at least one is denied.
     """
 
-    is_fitted = False  # the table of placement-manage permission check
+    important = ("method", "path", "rule", "needs", "service")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""

@@ -132,7 +132,10 @@ def test_a_refused_claim_is_shown_with_its_numbers(openstack):
     listed = openstack("allocation request list", "--long")
     (refused,) = (each for each in listed if each["kind"] == "refused_claim")
     shown = openstack.run(EXPLAIN, "--request-id", refused["request_id"], "-f", "json")
-    assert json.loads(shown.stdout)["explanation"]["needed"] == 17
+    document = json.loads(shown.stdout)
+    assert document["explanation"]["needed"] == 17
+    host = document["explanation"]["provider"]["name"]
+    assert document["next"] == f"openstack resource consumer list --in-tree {host} --sort -VCPU"
 
 
 def test_what_is_wrong_is_said(openstack):

@@ -90,6 +90,13 @@ def test_who_has_the_most(openstack):
             rows = openstack("resource consumer list", "--group-by", by, "--sort", "-VCPU")
             expected = {by: group, "consumers": 4, "DISK_GB": 7, "VCPU": 9}
             assert rows == [expected]
+        shown = openstack.run("resource consumer list", "--sort=-DISK_GB", "--max-width=80")
+        assert (
+            shown.stdout.splitlines()[3].split(" | ")[1].startswith("host1: DISK_GB=7; numa0: V")
+        )
+        sums = ("--group-by=aggregate", "--sort=VCPU", "--max-width=64")
+        shown = openstack.run("resource consumer list", *sums)
+        assert shown.stdout.splitlines()[1].split()[1::2] == ["aggregate", "consumers", "VCPU"]
         unknown = openstack.run("resource consumer list", "--sort", "-VCPUS")
         assert unknown.stderr == "No listed consumer has VCPUS.\n"
         refused = openstack.refused("resource consumer list", "--sort=VCPU", f"--marker={large}")

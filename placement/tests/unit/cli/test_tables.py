@@ -8,7 +8,7 @@ import pytest
 
 from placement.cli import tables
 from placement.cli.allocation import ListAllocationRequest
-from placement.cli.cells import Shown
+from placement.cli.cells import Shown, facts
 
 UUIDS = [str(UUID(int=number)) for number in range(1, 4)]
 COLUMNS = ("uuid", "project", "rows", "cause", "consumers")
@@ -59,3 +59,31 @@ def test_nested_values_are_json_for_scripts():
     shown = tables.with_json(values)
     assert [json.loads(text) for text in shown[:3]] == [{"a": [1, None, True]}, ["ü"], {"x": "'"}]
     assert shown[3:] == ["text", 3]
+
+
+def test_lines_of_fields_break_no_uuid_and_no_name():
+    text = f"not in aggregate {UUIDS[0]}, best: new-az2-r11-02 has 96 free\nlimit=1"
+    names = ("query", "text", "without", "none", "fits")
+    values = tables.wrapped_values(
+        names, [f"member_of=in:{UUIDS[0]},{UUIDS[1]}", text, [], None, True], 60
+    )
+    assert values[0] == f"member_of=in:{UUIDS[0]},\n{UUIDS[1]}"
+    assert all(len(line) <= 60 - len("without") - 7 for line in values[1].split("\n"))
+    assert re.sub(r"\s+", " ", values[1]) == text.replace("\n", " ")
+    assert UUIDS[0] in values[1]
+    assert "new-az2-r11-02" in values[1]
+    assert values[2:] == ["", "", True]
+
+
+def test_uuids_beside_names_are_left_out_before_a_text_is_cut():
+    line = f"provider: cn1 ({UUIDS[0]}): VCPU 4, capacity 2"
+    assert tables.shortened(line, 40) == "provider: cn1: VCPU 4, capacity 2"
+    assert tables.shortened(line, 25) == "provider: cn1: VCPU 4, c…"
+    assert tables.shortened(line, 60) == f"provider: cn1 ({UUIDS[0]}): VCPU…"
+    assert tables.shortened(line, len(line)) == line
+    assert tables.shortened(f"trees: {UUIDS[0]}", 20) == "trees:…"
+
+
+def test_nested_values_of_a_table_are_json():
+    assert tables.in_one_line([({"VCPU": 1}, [], ["a"])]) == [['{"VCPU": 1}', "", '["a"]']]
+    assert facts({"resources": {"VCPU": None}}).human_readable() == 'resources: {"VCPU": null}'
