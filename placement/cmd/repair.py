@@ -40,7 +40,7 @@ from placement.insight.repair.plan_file import (
     latest_entries,
     line,
     planned_actions,
-    read_document,
+    read_file,
 )
 
 COMPLETE: Final = 0
@@ -106,13 +106,13 @@ def _lock(file: IO[bytes], path: Path) -> None:
 def _recorded(text: str, path: Path, header: Header) -> dict[str, Entry]:
     """Return the last entry of each action, by the line of the action."""
     try:
-        document = read_document(text)
-        if (document.header.kind, document.header.plan) != (UNDO, header.plan):
+        file = read_file(text)
+        if (file.header.kind, file.header.plan) != (UNDO, header.plan):
             raise CommandError(
                 f"{path} is not the undo file of this plan. Name another file by --undo, or move "
                 "it."
             )
-        return latest_entries(document)
+        return latest_entries(file)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
 
@@ -126,15 +126,15 @@ def run(conf: cfg.ConfigOpts) -> int:
     path = Path(options.apply)
     text = _text(path)
     try:
-        document = read_document(text)
+        file = read_file(text)
         with db_api.opened(conf) as store:
-            _check_database(store, document, path, any_epoch=options.any_epoch)
-            if document.header.kind == UNDO:
-                return _report(conf, store, list(_undo(store, document)), None)
+            _check_database(store, file, path, any_epoch=options.any_epoch)
+            if file.header.kind == UNDO:
+                return _report(conf, store, list(_undo(store, file)), None)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
-            actions = planned_actions(document)
+            actions = planned_actions(file)
             digest = hashlib.sha256(text.encode()).hexdigest()
-            header = Header.now(UNDO, document.header.database, digest)
+            header = Header.now(UNDO, file.header.database, digest)
             with Journal(undo_path, header) as journal:
                 results = list(_apply(store, actions, journal, db_api.incomplete_consumer(conf)))
             return _report(conf, store, results, undo_path)
@@ -150,11 +150,11 @@ def _text(path: Path) -> str:
         raise CommandError(f"{path} is not a plan of repairs: it is not UTF-8.") from error
 
 
-def _check_database(store: Store, document: RepairFile, path: Path, *, any_epoch: bool) -> None:
+def _check_database(store: Store, file: RepairFile, path: Path, *, any_epoch: bool) -> None:
     epoch = str(store.epoch())
-    if document.header.database != epoch and not any_epoch:
+    if file.header.database != epoch and not any_epoch:
         raise CommandError(
-            f"{path} was written for the database with epoch {document.header.database}, but this "
+            f"{path} was written for the database with epoch {file.header.database}, but this "
             f"database has epoch {epoch}: it is another database, was restored, or `db sync` was "
             "run. Write a new plan, or add --any-epoch if you know that it is the same database."
         )
@@ -171,9 +171,9 @@ def _apply(
         yield action, outcome
 
 
-def _undo(store: Store, document: RepairFile) -> Iterator[Result]:
+def _undo(store: Store, file: RepairFile) -> Iterator[Result]:
     """Undo the actions, the last one first."""
-    for entry in reversed(latest_entries(document).values()):
+    for entry in reversed(latest_entries(file).values()):
         yield entry.action, undo_action(store, entry)
 
 

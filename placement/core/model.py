@@ -104,7 +104,7 @@ class ProviderAggregates:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameList:
     """Names of traits or resource classes; ``modified_at`` is the newest time of a record."""
 
     names: tuple[str, ...]

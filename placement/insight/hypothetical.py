@@ -11,14 +11,14 @@ import numpy as np
 
 from placement.core.model import Inventory
 from placement.core.snapshot.columns import Cell, Column
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, numbers, wide
+from placement.core.snapshot.rows import AmountArray, Indices, Mask, Numbers, numbers, wide
 from placement.core.snapshot.snapshot import Snapshot
 
 Taken = Mapping[tuple[str, int], int]
 """Amounts by class and row."""
 
 
-def free_by_row(snapshot: Snapshot, name: str) -> Amounts:
+def free_by_row(snapshot: Snapshot, name: str) -> AmountArray:
     """Return the free amount of a class in every row, 0 without inventory."""
     amounts, column = np.zeros(snapshot.size, dtype=np.int64), snapshot.column(name)
     amounts[column.rows] = column.free
@@ -42,7 +42,7 @@ def claimed(snapshot: Snapshot, taken: Taken) -> Snapshot:
     return replace(snapshot, columns={**snapshot.columns, **changed}) if changed else snapshot
 
 
-def claimed_on(snapshot: Snapshot, rows: Indices, by_class: Mapping[str, Amounts]) -> Snapshot:
+def claimed_on(snapshot: Snapshot, rows: Indices, by_class: Mapping[str, AmountArray]) -> Snapshot:
     """Return the snapshot after claims on rows that have inventories of all these classes.
 
     The amounts of a class are parallel to the rows.
@@ -102,7 +102,7 @@ def _emptied(column: Column, removed: Mask) -> Column:
     )
 
 
-def _reduced(column: Column, rows: Indices | Numbers, amounts: Amounts) -> Column:
+def _reduced(column: Column, rows: Indices | Numbers, amounts: AmountArray) -> Column:
     """Return the column after free amounts of rows are allocated."""
     at = column.rows.searchsorted(rows)
     has_inventory = column.rows.take(at, mode="clip") == rows

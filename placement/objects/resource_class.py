@@ -1,7 +1,7 @@
 """Resource classes: standard classes and custom classes."""
 
 from placement import exception
-from placement.core.model import Names
+from placement.core.model import NameList
 from placement.core.text import among
 from placement.db.clocks import start_epoch
 from placement.db.resources.names import StoredName, summary
@@ -9,13 +9,13 @@ from placement.db.store import Store
 from placement.db.transaction import Transaction
 
 
-def list_all(store: Store) -> Names:
+def list_all(store: Store) -> NameList:
     """Return the names of all classes, standard classes first, by id."""
     with store.read() as tx:
         return summary(tx.resource_classes.all())
 
 
-def show(store: Store, name: str) -> Names:
+def show(store: Store, name: str) -> NameList:
     """Return only this class.  Raises: ResourceClassNotFound."""
     with store.read() as tx:
         return summary([_existing(tx.resource_classes.find(name), name)])

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from placement import exception
-from placement.core.model import Names
+from placement.core.model import NameList
 from placement.core.text import among
 from placement.db.resources.names import StoredName, summary
 from placement.db.store import Store
@@ -17,7 +17,7 @@ def list_all(
     names: Iterable[str] | None = None,
     prefix: str | None = None,
     associated: bool | None = None,
-) -> Names:
+) -> NameList:
     """Return the traits that match all filters.
 
     ``prefix`` is literal; ``associated`` is whether any provider has the trait.
@@ -26,7 +26,7 @@ def list_all(
         return summary(tx.traits.matching(names, prefix, associated=associated))
 
 
-def show(store: Store, name: str) -> Names:
+def show(store: Store, name: str) -> NameList:
     """Return only this trait.  Raises: TraitNotFound."""
     with store.read() as tx:
         return summary([_existing(tx.traits.find(name), name)])
@@ -38,12 +38,12 @@ def _existing(trait: StoredName | None, name: str) -> StoredName:
     return trait
 
 
-def ensure(store: Store, name: str) -> tuple[bool, Names]:
+def ensure(store: Store, name: str) -> tuple[bool, NameList]:
     """Create the trait unless it exists; return whether it was created, and the trait."""
     return store.write(_ensure, name)
 
 
-def _ensure(tx: Transaction, name: str) -> tuple[bool, Names]:
+def _ensure(tx: Transaction, name: str) -> tuple[bool, NameList]:
     present = tx.traits.find(name)
     if present is not None:
         return False, summary([present])
@@ -68,13 +68,15 @@ def _delete(tx: Transaction, name: str) -> None:
     tx.publish(names=True)
 
 
-def of_provider(store: Store, uuid: str) -> tuple[int, Names]:
+def of_provider(store: Store, uuid: str) -> tuple[int, NameList]:
     """Return the generation of the provider, and its traits.  Raises: ProviderNotFound."""
     generation, traits = store.read_once(lambda tx: tx.providers.traits(uuid))
     return generation, summary(traits)
 
 
-def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> tuple[int, Names]:
+def replace(
+    store: Store, uuid: str, generation: int, traits: Iterable[str]
+) -> tuple[int, NameList]:
     """Replace the traits of the provider; its generation increases if the set changes.
 
     Returns the generation, and the traits.
@@ -85,7 +87,7 @@ def replace(store: Store, uuid: str, generation: int, traits: Iterable[str]) -> 
 
 def _replace(
     tx: Transaction, uuid: str, generation: int, traits: frozenset[str]
-) -> tuple[int, Names]:
+) -> tuple[int, NameList]:
     provider = locked(tx, uuid)
     if provider.generation != generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from placement.core.model import Names
+from placement.core.model import NameList
 
 
 def resource_class(name: str, prefix: str) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def traits(names: Sequence[str]) -> dict[str, Any]:
     return {"traits": names}
 
 
-def of_provider(generation: int, traits: Names) -> dict[str, Any]:
+def of_provider(generation: int, traits: NameList) -> dict[str, Any]:
     """Return the body of the traits of a provider."""
     return {
         "traits": traits.names,

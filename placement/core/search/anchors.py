@@ -20,7 +20,7 @@ import numpy as np
 from placement.core.requirement import having_trait
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, root_conditions
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Indices, Mask, Numbers, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -56,7 +56,7 @@ class Anchors:
 
 
 def find_anchors(
-    snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], deadline: Deadline
+    snapshot: Snapshot, slotted: SlottedRequest, domains: Sequence[Domain], deadline: Deadline
 ) -> Anchors:
     """Return the roots that have an option for every slot.
 
@@ -64,22 +64,22 @@ def find_anchors(
 
     Raises: SearchDeadlineExceeded.
     """
-    possible = possible_anchors(snapshot, plan, domains, deadline)
-    anchors = anchors_by_kind(snapshot, plan, domains, possible)
+    possible = possible_anchors(snapshot, slotted, domains, deadline)
+    anchors = anchors_by_kind(snapshot, slotted, domains, possible)
     numbers = snapshot.tree_aggregates.number[anchors.shared_only]
     firsts = np.sort(np.unique(numbers, return_index=True)[1])
     return replace(anchors, shared_only=anchors.shared_only[firsts])
 
 
 def possible_anchors(
-    snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], deadline: Deadline
+    snapshot: Snapshot, slotted: SlottedRequest, domains: Sequence[Domain], deadline: Deadline
 ) -> Mask:
     """Return the roots that meet the root conditions and have an option for every slot.
 
     Raises: SearchDeadlineExceeded.
     """
     roots = snapshot.forest.is_root.copy()
-    for condition in root_conditions(snapshot, plan):
+    for condition in root_conditions(snapshot, slotted):
         roots &= condition.local
     shared_with = cache(partial(roots_in_aggregates, snapshot))  # many domains, few sets
     for domain in domains:
@@ -110,7 +110,7 @@ def roots_in_aggregates(snapshot: Snapshot, uuids: frozenset[str]) -> Mask:
 
 
 def anchors_by_kind(
-    snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain], possible: Mask
+    snapshot: Snapshot, slotted: SlottedRequest, domains: Sequence[Domain], possible: Mask
 ) -> Anchors:
     """Return the possible anchors by kind; standalone anchors only if they serve all slots."""
     sharing_aggregates = frozenset(
@@ -121,7 +121,7 @@ def anchors_by_kind(
     other_roots = np.flatnonzero(possible & ~standalone)
     local = _with_any_local_option(snapshot, domains)[other_roots]
     return Anchors(
-        standalone=np.flatnonzero(_serving_all_slots(snapshot, plan, standalone)),
+        standalone=np.flatnonzero(_serving_all_slots(snapshot, slotted, standalone)),
         shared_only=other_roots[~local],
         general=other_roots[local],
     )
@@ -138,16 +138,16 @@ def _with_any_local_option(snapshot: Snapshot, domains: Sequence[Domain]) -> Mas
     return roots_of(snapshot, reduce(np.logical_or, [domain.local for domain in domains]))
 
 
-def _serving_all_slots(snapshot: Snapshot, plan: SearchPlan, providers: Mask) -> Mask:
+def _serving_all_slots(snapshot: Snapshot, slotted: SlottedRequest, providers: Mask) -> Mask:
     """Return the providers that can serve all slots together.
 
     Each of ``providers`` can serve every single slot. No provider can serve two isolated slots.
     """
-    if plan.isolated:
+    if slotted.isolated:
         return providers & False
-    masks = [having_trait(snapshot, any_of) for any_of in plan.any_of]
+    masks = [having_trait(snapshot, any_of) for any_of in slotted.any_of]
     masks += [
         snapshot.column(name).has_allocatable(sum(amounts.values()), snapshot.size)
-        for name, amounts in plan.contended.items()
+        for name, amounts in slotted.contended.items()
     ]
     return reduce(np.logical_and, masks, providers)

@@ -17,7 +17,7 @@ import numpy as np
 from placement.core.search.candidates import Candidate, CandidateShapes, Solution
 from placement.core.search.deadline import Deadline
 from placement.core.search.problems import Block, ProblemBuilder, SubproblemKey
-from placement.core.search.slots import Assignment, Problem, SearchPlan
+from placement.core.search.slots import Assignment, Problem, SlottedRequest
 from placement.core.search.solver import solve
 from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
@@ -73,7 +73,7 @@ def first_assignments(
 
     @cache
     def first(problem: Problem) -> Assignment | None:
-        return next(solve(problems.plan, problem, deadline), None)
+        return next(solve(problems.slotted, problem, deadline), None)
 
     for block in problems.blocks(anchors):
         deadline.check()
@@ -96,7 +96,7 @@ def all_assignments(
     for block in problems.blocks(anchors):
         for number, anchor in enumerate(block.anchors):
             for problem, start in block.subproblems_of(number):
-                for options in solve(problems.plan, problem, deadline):
+                for options in solve(problems.slotted, problem, deadline):
                     deadline.tick()
                     yield anchor, [_row(block, start, option) for option in options]
 
@@ -136,19 +136,23 @@ class CandidateGenerator:
     """
 
     def __init__(
-        self, snapshot: Snapshot, plan: SearchPlan, problems: ProblemBuilder, deadline: Deadline
+        self,
+        snapshot: Snapshot,
+        slotted: SlottedRequest,
+        problems: ProblemBuilder,
+        deadline: Deadline,
     ) -> None:
         self._snapshot = snapshot
-        self._plan = plan
+        self._slotted = slotted
         self._problems = problems
         self._deadline = deadline
-        self._shapes = CandidateShapes(plan)
+        self._shapes = CandidateShapes(slotted)
         self._solutions: dict[Problem, _LazySolutions] = {}
         self._repeatable: set[Candidate] = set()
 
     def standalone(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the candidates of anchors whose one provider serves all slots."""
-        shape = self._shapes.solution((0,) * len(self._plan.slots)).shape
+        shape = self._shapes.solution((0,) * len(self._slotted.slots)).shape
         return list(map(Candidate, repeat(shape), zip(rows)))
 
     def breadth_first(
@@ -264,10 +268,12 @@ class CandidateGenerator:
     def _solutions_of(self, problem: Problem, rng: random.Random | None) -> _LazySolutions:
         solution = self._shapes.solution
         if rng is not None:
-            return _LazySolutions(map(solution, solve(self._plan, problem, self._deadline, rng)))
+            return _LazySolutions(
+                map(solution, solve(self._slotted, problem, self._deadline, rng))
+            )
         solutions = self._solutions.get(problem)
         if solutions is None:
-            source = map(solution, solve(self._plan, problem, self._deadline))
+            source = map(solution, solve(self._slotted, problem, self._deadline))
             solutions = self._solutions[problem] = _LazySolutions(source)
         return solutions
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from placement.core.search.slots import Assignment, Options, SearchPlan
+from placement.core.search.slots import Assignment, Options, SlottedRequest
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.rows import Numbers
 from placement.core.snapshot.snapshot import Snapshot
@@ -86,13 +86,13 @@ class Solution(NamedTuple):
 
 
 class CandidateShapes:
-    """The shapes of the candidates of one plan; a shape is created once."""
+    """The shapes of the candidates of one request; a shape is created once."""
 
-    def __init__(self, plan: SearchPlan) -> None:
-        self._plan = plan
+    def __init__(self, slotted: SlottedRequest) -> None:
+        self._slotted = slotted
         self._shapes: dict[tuple[int, ...], CandidateShape] = {}
-        resourceless = [number for number, slot in enumerate(plan.slots) if not slot.resources]
-        resourced = [number for number, slot in enumerate(plan.slots) if slot.resources]
+        resourceless = [number for number, slot in enumerate(slotted.slots) if not slot.resources]
+        resourced = [number for number, slot in enumerate(slotted.slots) if slot.resources]
         self._slots = (*resourced, *resourceless)
 
     def solution(self, assignment: Assignment) -> Solution:
@@ -111,7 +111,7 @@ class CandidateShapes:
         number_of = dict(zip(self._slots, pattern, strict=True))
         allocations: dict[int, dict[str, int]] = {}
         mappings: dict[str, dict[int, None]] = {}
-        for number, slot in enumerate(self._plan.slots):
+        for number, slot in enumerate(self._slotted.slots):
             provider = number_of[number]
             mappings.setdefault(slot.suffix, {})[provider] = None
             for name, amount in slot.resources:

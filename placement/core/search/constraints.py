@@ -12,7 +12,7 @@ from itertools import chain
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.matching import Matching, MatchingConstraint
-from placement.core.search.slots import Options, Problem, SearchPlan
+from placement.core.search.slots import Options, Problem, SlottedRequest
 
 
 class RemainingCapacity:
@@ -22,11 +22,11 @@ class RemainingCapacity:
     slot shares its provider with no other isolated slot.
     """
 
-    def __init__(self, plan: SearchPlan, problem: Problem) -> None:
-        self._requested = [slot.resources for slot in plan.slots]
-        self._names = list(plan.contended)
+    def __init__(self, slotted: SlottedRequest, problem: Problem) -> None:
+        self._requested = [slot.resources for slot in slotted.slots]
+        self._names = list(slotted.contended)
         self._left = dict(problem.allocatable)
-        self._isolated = frozenset(plan.isolated)
+        self._isolated = frozenset(slotted.isolated)
         self._tree_of = problem.tree_of
         self._slots_at: dict[int, list[int]] = {}
 
@@ -84,31 +84,31 @@ class Constraints:
     of a class, all slots request the least amount.
     """
 
-    plan: SearchPlan
+    slotted: SlottedRequest
     problem: Problem
     matchings: tuple[MatchingConstraint, ...]
 
     @classmethod
-    def of(cls, plan: SearchPlan, problem: Problem) -> "Constraints":
+    def of(cls, slotted: SlottedRequest, problem: Problem) -> "Constraints":
         """Return the constraints of a problem."""
         tree_of = problem.tree_of
-        least = {name: min(requested.values()) for name, requested in plan.contended.items()}
+        least = {name: min(requested.values()) for name, requested in slotted.contended.items()}
         capacities = {name: defaultdict[int, int](int) for name in least}
         for (option, name), amount in problem.allocatable.items():
             at, of_class = tree_of.get(option, option), capacities[name]
             of_class[at] = max(of_class[at], amount // least[name])
         matchings = [
             MatchingConstraint(tuple(requested), capacities[name].__getitem__, tree_of)
-            for name, requested in plan.contended.items()
+            for name, requested in slotted.contended.items()
         ]
-        if plan.isolated:
-            matchings.insert(0, MatchingConstraint(plan.isolated, lambda _: 1, tree_of))
-        return cls(plan, problem, tuple(matchings))
+        if slotted.isolated:
+            matchings.insert(0, MatchingConstraint(slotted.isolated, lambda _: 1, tree_of))
+        return cls(slotted, problem, tuple(matchings))
 
     @property
     def are_isolation_only(self) -> bool:
         """Whether isolation is the only constraint between slots, if there is any."""
-        return not (self.problem.allocatable or self.problem.tree_of or self.plan.any_of)
+        return not (self.problem.allocatable or self.problem.tree_of or self.slotted.any_of)
 
 
 def split_by_subtree(
@@ -121,7 +121,7 @@ def split_by_subtree(
     the other slots are restricted to options at or below the highest, and earlier slots to options
     below it: each assignment is in exactly one restriction. All matchings exist under each.
     """
-    subtrees, problem = constraints.plan.subtrees, constraints.problem
+    subtrees, problem = constraints.slotted.subtrees, constraints.problem
     descendants = _descendants(problem)
     levels: list[Iterator[tuple[Options, ...]]] = [iter((options,))]
     while levels:

@@ -21,7 +21,7 @@ from placement.core.requirement import (
     ProviderRequirement,
 )
 from placement.core.search.deadline import Deadline
-from placement.core.search.slots import Need, SearchPlan
+from placement.core.search.slots import Need, SlottedRequest
 from placement.core.snapshot.columns import MAX_FREE, Column
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
@@ -113,12 +113,12 @@ class Domain:
     shared_by_aggregate: Mapping[str, tuple[int, ...]]
 
 
-def find_domains(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> list[Domain]:
-    """Return the domain of each need of a plan.  Raises: SearchDeadlineExceeded."""
+def find_domains(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> list[Domain]:
+    """Return the domain of each need of a request.  Raises: SearchDeadlineExceeded."""
     # many needs have the same sharing providers
     by_aggregate = cache(partial(sharing_by_aggregate, snapshot))
     domains = []
-    for need in plan.needs:
+    for need in slotted.needs:
         deadline.check()
         domains.append(domain_of(snapshot, need, _enough(snapshot, need), by_aggregate))
     return domains
@@ -162,11 +162,11 @@ def need_conditions(snapshot: Snapshot, need: Need) -> Iterator[Condition]:
             yield Condition.of(snapshot, InEach(lists), is_unsuffixed=True)
 
 
-def root_conditions(snapshot: Snapshot, plan: SearchPlan) -> Iterator[Condition]:
+def root_conditions(snapshot: Snapshot, slotted: SlottedRequest) -> Iterator[Condition]:
     """Yield the conditions on the root that a candidate is built around."""
-    for requirement in plan.request.of_root:
+    for requirement in slotted.request.of_root:
         yield Condition.of(snapshot, requirement)
-    for group in plan.request.groups:
+    for group in slotted.request.groups:
         for requirement in group.requirements if not group.suffix else ():
             if requirement.holds_at_root:
                 yield Condition.of(snapshot, requirement)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from placement.core.requirement import having_trait
 from placement.core.search.filters import Domain
-from placement.core.search.slots import Options, Problem, SearchPlan
+from placement.core.search.slots import Options, Problem, SlottedRequest
 from placement.core.search.subproblems import Feasibility, SubproblemIndex
 from placement.core.snapshot.rows import Indices, Mask, Numbers, numbers
 from placement.core.snapshot.snapshot import Snapshot
@@ -47,8 +47,9 @@ class OptionRecords:
     """The record of each option, a row of int32: bits, the parent, clipped allocatable amounts.
 
     There is a bit for each need, or two if slots inside and outside of the split same_subtree
-    have it; one for the top of a split; and one for each ``any_of`` list of the plan. Then there
-    is a number for the parent, if the plan has subtrees, and one for each contended class.
+    have it; one for the top of a split; and one for each ``any_of`` list of the request. Then
+    there is a number for the parent, if the request has subtrees, and one for each contended
+    class.
 
     ``of_slot`` is the number of the bit by slot. A record has ``record_size`` bytes.
     """
@@ -56,27 +57,29 @@ class OptionRecords:
     def __init__(
         self,
         snapshot: Snapshot,
-        plan: SearchPlan,
+        slotted: SlottedRequest,
         domains: Sequence[Domain],
         split: int | None,
     ) -> None:
-        inside = frozenset(() if split is None else plan.subtrees[split])
+        inside = frozenset(() if split is None else slotted.subtrees[split])
         columns: dict[tuple[int, bool], int] = {}
         self.of_slot = [
             columns.setdefault((slot.need, number in inside), len(columns))
-            for number, slot in enumerate(plan.slots)
+            for number, slot in enumerate(slotted.slots)
         ]
         self._snapshot = snapshot
-        self._plan = plan
+        self._slotted = slotted
         self._is_split = split is not None
         self._masks = [(domains[need].local, is_inside) for need, is_inside in columns]
-        bits = len(columns) + self._is_split + len(plan.any_of)
-        self.record_size = 4 * (bits + bool(plan.subtrees) + len(plan.contended))
-        self._requested = {name: sum(amounts.values()) for name, amounts in plan.contended.items()}
+        bits = len(columns) + self._is_split + len(slotted.any_of)
+        self.record_size = 4 * (bits + bool(slotted.subtrees) + len(slotted.contended))
+        self._requested = {
+            name: sum(amounts.values()) for name, amounts in slotted.contended.items()
+        }
 
     @cached_property
     def _any_of(self) -> list[Mask]:
-        return [having_trait(self._snapshot, any_of) for any_of in self._plan.any_of]
+        return [having_trait(self._snapshot, any_of) for any_of in self._slotted.any_of]
 
     @cached_property
     def _allocatable(self) -> Mapping[str, Numbers]:
@@ -84,7 +87,7 @@ class OptionRecords:
         snapshot = self._snapshot
         return {
             name: snapshot.column(name).allocatable_by_row(snapshot.size)
-            for name in self._plan.contended
+            for name in self._slotted.contended
         }
 
     def clipped_allocatable(self, name: str, row: int) -> int:
@@ -108,18 +111,20 @@ class OptionRecords:
         bits += [mask[rows] for mask in self._any_of]
         option_bits = np.stack(bits)[:, is_option]
         option_rows, subproblem = rows[is_option], index.subproblem[is_option]
-        parents = [index.nearest(is_option)] if self._plan.subtrees else []
-        if not self._plan.subtrees and len(bits) <= _MAX_SORTED_BITS:
+        parents = [index.nearest(is_option)] if self._slotted.subtrees else []
+        if not self._slotted.subtrees and len(bits) <= _MAX_SORTED_BITS:
             order = _by_bits(option_bits, subproblem)
             option_bits, option_rows = option_bits[:, order], option_rows[order]
-        amounts = (self._relevant(name, option_bits, option_rows) for name in self._plan.contended)
+        amounts = (
+            self._relevant(name, option_bits, option_rows) for name in self._slotted.contended
+        )
         records = np.stack([*option_bits, *parents, *amounts], axis=1, dtype=np.int32)
         counts = np.bincount(subproblem, minlength=len(index.roots))
         return records.tobytes(), counts, option_rows
 
     def _relevant(self, name: str, bits: NDArray[np.bool_], rows: Numbers) -> Numbers:
         """Return the clipped amounts of a class at options of its slots, -1 elsewhere."""
-        columns = sorted({self.of_slot[slot] for slot in self._plan.contended[name]})
+        columns = sorted({self.of_slot[slot] for slot in self._slotted.contended[name]})
         is_option = np.logical_or.reduce(bits[columns])
         most = min(self._requested[name], 2**31 - 1)
         clipped = np.minimum(self._allocatable[name][rows], np.int32(most))
@@ -168,15 +173,17 @@ class Block:
 
 
 class ProblemBuilder:
-    """Builds the problems of the anchors of one plan; equal problems are built once."""
+    """Builds the problems of the anchors of one request; equal problems are built once."""
 
-    def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, slotted: SlottedRequest, domains: Sequence[Domain]
+    ) -> None:
         self._snapshot = snapshot
-        self.plan = plan
+        self.slotted = slotted
         self._domains = domains
-        self._feasibility = Feasibility(snapshot, plan, domains)
+        self._feasibility = Feasibility(snapshot, slotted, domains)
         self._split = self._feasibility.split
-        self._records = OptionRecords(snapshot, plan, domains, self._split)
+        self._records = OptionRecords(snapshot, slotted, domains, self._split)
         self._is_anything_shared = any(domain.shared for domain in domains)
         roots = snapshot.forest.root[snapshot.sharing.numbers]
         self.roots_that_share = frozenset(roots.tolist())
@@ -239,25 +246,25 @@ class ProblemBuilder:
         return keys
 
     def _built(self, records: bytes, anchor: int) -> Problem:
-        plan, of_slot, size = self.plan, self._records.of_slot, self._records.record_size
+        slotted, of_slot, size = self.slotted, self._records.of_slot, self._records.record_size
         table = np.frombuffer(records, dtype=np.int32).reshape(-1, size // 4)
         columns: Iterator[list[int]] = iter(table.T.tolist())
         local = [_set(column) for column in islice(columns, max(of_slot) + 1)]
         tops = () if self._split is None else _set(next(columns))
-        any_of = list(islice(columns, len(plan.any_of)))
-        parents = tuple(next(columns)) if plan.subtrees else ()
+        any_of = list(islice(columns, len(slotted.any_of)))
+        parents = tuple(next(columns)) if slotted.subtrees else ()
         shared = [self._options_shared(need, anchor) for need in range(len(self._domains))]
         options = tuple(
             local[column] + shared[slot.need]
-            for column, slot in zip(of_slot, plan.slots, strict=True)
+            for column, slot in zip(of_slot, slotted.slots, strict=True)
         )
         return Problem(
             options,
             allocatable=dict(self._allocatable(options, columns)),
             any_of_bits=dict(self._any_of_bits(options, any_of)) if any_of else {},
             parents=parents,
-            ancestors=dict(self._ancestors(options)) if plan.subtrees else {},
-            tree_of={} if plan.request.nested else self._tree_of(options),
+            ancestors=dict(self._ancestors(options)) if slotted.subtrees else {},
+            tree_of={} if slotted.request.nested else self._tree_of(options),
             top=(self._split, tops[0]) if self._split is not None and tops else None,
         )
 
@@ -275,7 +282,7 @@ class ProblemBuilder:
         self, options: Sequence[Options], columns: Iterable[Sequence[int]]
     ) -> Iterator[tuple[tuple[int, str], int]]:
         """Yield the amounts of the contended classes at the options of their slots."""
-        for (name, slots), local in zip(self.plan.contended.items(), columns, strict=True):
+        for (name, slots), local in zip(self.slotted.contended.items(), columns, strict=True):
             for option in _union(options, slots):
                 is_local, clipped = option >= 0, self._records.clipped_allocatable
                 yield (option, name), local[option] if is_local else clipped(name, ~option)
@@ -285,11 +292,11 @@ class ProblemBuilder:
     ) -> Iterator[tuple[int, int]]:
         """Yield the trait lists that each option of the unsuffixed slots satisfies."""
         local = [_bits(column) for column in zip(*columns, strict=True)]
-        for option in _union(options, self.plan.unsuffixed):
+        for option in _union(options, self.slotted.unsuffixed):
             yield option, local[option] if option >= 0 else self._records.any_of(~option)
 
     def _ancestors(self, options: Sequence[Options]) -> Iterator[tuple[int, frozenset[int]]]:
-        slots = [slot for slots in self.plan.subtrees for slot in slots]
+        slots = [slot for slots in self.slotted.subtrees for slot in slots]
         for option in _union(options, slots):
             if option < 0:
                 rows = self._snapshot.forest.ancestors(~option)

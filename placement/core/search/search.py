@@ -49,7 +49,7 @@ from placement.core.search.candidates import Candidate, Candidates, WholeTrees
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.entries import ProviderEntry
 from placement.core.snapshot.rows import Indices, numbers
 from placement.core.snapshot.snapshot import Snapshot
@@ -83,7 +83,7 @@ def search(  # noqa: PLR0913 - clock, randomness and turn are arguments
     Source: API reference, "List allocation candidates".
     """
     check_names(snapshot, request)
-    run = _Search(snapshot, SearchPlan.of(request), settings, deadline)
+    run = _Search(snapshot, SlottedRequest.of(request), settings, deadline)
     candidates, left_out = run.ordered(turn) if rng is None else run.randomized(rng)
     entries = summaries(
         snapshot,
@@ -118,18 +118,22 @@ def _fraction(angle: int, roots: int) -> int:
 
 class _Search:
     def __init__(
-        self, snapshot: Snapshot, plan: SearchPlan, settings: SearchSettings, deadline: Deadline
+        self,
+        snapshot: Snapshot,
+        slotted: SlottedRequest,
+        settings: SearchSettings,
+        deadline: Deadline,
     ) -> None:
-        domains = find_domains(snapshot, plan, deadline)
+        domains = find_domains(snapshot, slotted, deadline)
         self._snapshot = snapshot
-        self._plan = plan
+        self._slotted = slotted
         self._settings = settings
         self._deadline = deadline
-        self._anchors: Anchors = find_anchors(snapshot, plan, domains, deadline)
+        self._anchors: Anchors = find_anchors(snapshot, slotted, domains, deadline)
         self._roots = sum(map(len, self._anchors.kinds))
-        self._problems = ProblemBuilder(snapshot, plan, domains)
+        self._problems = ProblemBuilder(snapshot, slotted, domains)
         self._bound = settings.max_candidates
-        self._count = _least(self._bound, plan.request.limit)
+        self._count = _least(self._bound, slotted.request.limit)
 
     def ordered(self, turn: int) -> tuple[list[Candidate], int]:
         """Return candidates in the order of the settings, and how many roots were left out."""
@@ -220,7 +224,7 @@ class _Search:
             return self._uniform_over_roots(rng)
         generator = self._generator(self._deadline)
         total = _least(self._bound, len(standalone) + len(other_candidates)) or 0
-        picked = rng.sample(range(total), _least(total, self._plan.request.limit) or 0)
+        picked = rng.sample(range(total), _least(total, self._slotted.request.limit) or 0)
         return (
             generator.standalone([standalone.item(number)])[0]
             if number < len(standalone)
@@ -254,12 +258,12 @@ class _Search:
         return islice(breadth_first(generator.streams(anchors, rng)), self._count)
 
     def _generator(self, deadline: Deadline) -> CandidateGenerator:
-        return CandidateGenerator(self._snapshot, self._plan, self._problems, deadline)
+        return CandidateGenerator(self._snapshot, self._slotted, self._problems, deadline)
 
     def _is_depth_first(self) -> bool:
         """Whether roots are exhausted one by one: as configured, or because all are returned."""
         if self._bound is None:
-            return self._plan.request.limit is None
+            return self._slotted.request.limit is None
         return not self._settings.breadth_first
 
 

@@ -5,7 +5,7 @@ unsuffixed group is one slot per resource class, as each class may come from
 another provider. The conditions on the provider of a slot are its *need*;
 equal slots share one need, so that the filters evaluate it once.
 
-``SearchPlan`` is the request for all roots. ``Problem`` is the problem around one root,
+``SlottedRequest`` is the request for all roots. ``Problem`` is the problem around one root,
 without the names of the providers.
 """
 
@@ -51,7 +51,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchPlan:
+class SlottedRequest:
     """The slots of a request and the constraints between them. Slots are numbered.
 
     ``unsuffixed``  the slots of the unsuffixed group
@@ -73,8 +73,8 @@ class SearchPlan:
     contended: Mapping[str, Mapping[int, int]]
 
     @classmethod
-    def of(cls, request: CandidateRequest) -> "SearchPlan":
-        """Return the plan of a request."""
+    def of(cls, request: CandidateRequest) -> "SlottedRequest":
+        """Return the slots and constraints of a request."""
         needs: dict[Need, int] = {}
         slots = tuple(
             Slot(group.suffix, needs.setdefault(need, len(needs)), need.resources)
@@ -153,7 +153,7 @@ class Problem:
     ``allocatable``  per option and contended class, if slots can take the class from the
                      option: the allocatable amount, clipped to the sum of the requested
                      amounts
-    ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the plan's
+    ``any_of_bits``  per option of the unsuffixed slots, a bit for each of the request's
                      ``any_of`` lists that its traits satisfy
     ``parents``      if the request has same_subtree: per option of the root's tree, the
                      nearest ancestor that is an option, or -1

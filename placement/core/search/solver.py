@@ -31,7 +31,7 @@ from itertools import chain, permutations, product
 from placement.core.search.constraints import Constraints, RemainingCapacity, split_by_subtree
 from placement.core.search.deadline import Deadline
 from placement.core.search.matching import Matching
-from placement.core.search.slots import Assignment, Options, Problem, SearchPlan
+from placement.core.search.slots import Assignment, Options, Problem, SlottedRequest
 
 MAX_SLOT_CLASSES = 16
 SlotClass = tuple[tuple[int, ...], Options]
@@ -39,7 +39,7 @@ SlotClass = tuple[tuple[int, ...], Options]
 
 
 def solve(
-    plan: SearchPlan, problem: Problem, deadline: Deadline, rng: random.Random | None = None
+    slotted: SlottedRequest, problem: Problem, deadline: Deadline, rng: random.Random | None = None
 ) -> Iterator[Assignment]:
     """Yield each solution once: an option for each slot, in the order of the slots.
 
@@ -47,7 +47,7 @@ def solve(
 
     Raises: SearchDeadlineExceeded.
     """
-    constraints = Constraints.of(plan, problem)
+    constraints = Constraints.of(slotted, problem)
     options = problem.options
     if rng is not None:
         options = tuple(tuple(rng.sample(choices, len(choices))) for choices in options)
@@ -59,29 +59,31 @@ def _solutions(
     constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
 ) -> Iterator[Assignment]:
     if constraints.are_isolation_only:
-        if not constraints.plan.isolated:
+        if not constraints.slotted.isolated:
             return product(*options)
-        classes = slot_classes_of(constraints.plan, options)
+        classes = slot_classes_of(constraints.slotted, options)
         if classes is not None:
             return permuted_assignments(classes, options)
     return Backtracking(constraints, options, deadline).assignments()
 
 
-def slot_classes_of(plan: SearchPlan, options: tuple[Options, ...]) -> list[SlotClass] | None:
+def slot_classes_of(
+    slotted: SlottedRequest, options: tuple[Options, ...]
+) -> list[SlotClass] | None:
     """Return the isolated slots by their options, if any two have equal or disjoint options.
 
     The slots of the unsuffixed group come last, one class for each slot. None if
     options overlap in part, or if there are too many classes for nested loops.
     """
     slots_with: defaultdict[Options, list[int]] = defaultdict(list)
-    for slot in plan.isolated:
+    for slot in slotted.isolated:
         slots_with[options[slot]].append(slot)
     if len(set(chain.from_iterable(slots_with))) < sum(map(len, slots_with)):
         return None
     classes: list[SlotClass] = [
         (tuple(slots), shared_options) for shared_options, slots in slots_with.items()
     ]
-    classes += [((slot,), options[slot]) for slot in plan.unsuffixed]
+    classes += [((slot,), options[slot]) for slot in slotted.unsuffixed]
     return classes if len(classes) <= MAX_SLOT_CLASSES else None
 
 
@@ -132,16 +134,16 @@ class Backtracking:
     def __init__(
         self, constraints: Constraints, options: tuple[Options, ...], deadline: Deadline
     ) -> None:
-        plan = constraints.plan
+        slotted = constraints.slotted
         self._constraints = constraints
         self._deadline = deadline
         self._options = options
         self._order = sorted(range(len(options)), key=lambda slot: len(options[slot]))
-        self._unsuffixed = frozenset(plan.unsuffixed)
-        self._all_any_of = (1 << len(plan.any_of)) - 1
+        self._unsuffixed = frozenset(slotted.unsuffixed)
+        self._all_any_of = (1 << len(slotted.any_of)) - 1
         self._symmetry_class = self._symmetry_classes()
         self._failed_states: set[Hashable] = set()
-        self._capacity = RemainingCapacity(plan, constraints.problem)
+        self._capacity = RemainingCapacity(slotted, constraints.problem)
 
     def assignments(self) -> Iterator[Assignment]:
         """Yield every assignment that satisfies the constraints; without recursion.
@@ -233,6 +235,6 @@ class Backtracking:
         }
 
     def _properties(self, option: int) -> Hashable:
-        problem, contended = self._constraints.problem, self._constraints.plan.contended
+        problem, contended = self._constraints.problem, self._constraints.slotted.contended
         allocatable = tuple(problem.allocatable.get((option, name)) for name in contended)
         return allocatable, problem.any_of_bits.get(option), problem.tree_of.get(option)

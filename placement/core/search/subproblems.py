@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.search.filters import Domain
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask, Numbers, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 
@@ -144,14 +144,16 @@ class _Bound:
 class Feasibility:
     """Divides anchors into subproblems, and discards subproblems that violate a bound."""
 
-    def __init__(self, snapshot: Snapshot, plan: SearchPlan, domains: Sequence[Domain]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, slotted: SlottedRequest, domains: Sequence[Domain]
+    ) -> None:
         self._snapshot = snapshot
-        self._plan = plan
+        self._slotted = slotted
         self._domains = domains
-        self._isolated = frozenset(plan.isolated)
+        self._isolated = frozenset(slotted.isolated)
         # With a sharing provider, the highest provider of a same_subtree can be in another tree.
         self._local_subtrees = [
-            number for number, slots in enumerate(plan.subtrees) if not self._is_shared(slots)
+            number for number, slots in enumerate(slotted.subtrees) if not self._is_shared(slots)
         ]
         self.split: int | None = next(iter(self._local_subtrees), None)
         """The same_subtree by which anchors are divided into subproblems, None if by none."""
@@ -169,14 +171,14 @@ class Feasibility:
             return SubproblemIndex(members, starts, sizes, undivided)
         split_tops = tops[self.split]
         split_tops = split_tops[possible[members.tree_of[split_tops]]]
-        if len(self._plan.subtrees[self.split]) == len(self._plan.slots):
+        if len(self._slotted.subtrees[self.split]) == len(self._slotted.slots):
             return divided(members, split_tops, split_tops, members.sizes[split_tops])
         trees = members.tree_of[split_tops]
         return divided(members, split_tops, members.starts[trees], members.tree_sizes[trees])
 
     def _tops(self, members: TreeMembers, number: int, possible: Mask) -> Offsets:
         """Return the providers that can be the highest one of a same_subtree."""
-        masks = [self._domains[need].local for need in self._needs(self._plan.subtrees[number])]
+        masks = [self._domains[need].local for need in self._needs(self._slotted.subtrees[number])]
         is_option = reduce(np.logical_or, masks)[members.rows] & possible[members.tree_of]
         tops = np.flatnonzero(is_option)
         bounds = self._subtree_bounds[number]
@@ -185,26 +187,28 @@ class Feasibility:
     @cached_property
     def _tree_bounds(self) -> list[_Bound]:
         """The bounds of all slots; every anchor already has an option for each slot."""
-        slots = range(len(self._plan.slots))
+        slots = range(len(self._slotted.slots))
         return [bound for bound in self._bounds(slots) if bound.minimum > 1]
 
     @cached_property
     def _subtree_bounds(self) -> dict[int, list[_Bound]]:
         """The bounds of the slots of each same_subtree."""
         return {
-            number: list(self._bounds(self._plan.subtrees[number]))
+            number: list(self._bounds(self._slotted.subtrees[number]))
             for number in self._local_subtrees
         }
 
     def _bounds(self, slots: Sequence[int]) -> Iterator[_Bound]:
         """Yield the bound of each need. Every region may also use its sharing providers."""
-        counts = Counter(self._plan.slots[slot].need for slot in slots if slot in self._isolated)
+        counts = Counter(
+            self._slotted.slots[slot].need for slot in slots if slot in self._isolated
+        )
         for need in self._needs(slots):
             domain = self._domains[need]
             yield _Bound(domain.local, counts.get(need, 1) - len(domain.shared))
 
     def _needs(self, slots: Iterable[int]) -> list[int]:
-        return sorted({self._plan.slots[slot].need for slot in slots})
+        return sorted({self._slotted.slots[slot].need for slot in slots})
 
     def _is_shared(self, slots: Iterable[int]) -> bool:
         return any(self._domains[need].shared for need in self._needs(slots))

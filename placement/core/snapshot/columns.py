@@ -7,7 +7,7 @@ import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers, Rows, numbers, wide
+from placement.core.snapshot.rows import AmountArray, Indices, Mask, Numbers, Rows, numbers, wide
 
 UnitRule = tuple[int, int]
 """(min_unit, step_size)"""
@@ -58,7 +58,7 @@ class Column:
     unit_rule: Numbers
     max_unit: Numbers
     unit_rules: tuple[UnitRule, ...]
-    free: Amounts
+    free: AmountArray
 
     @classmethod
     def of(cls, cells: Sequence[tuple[Cell, Numbers]]) -> "Column":

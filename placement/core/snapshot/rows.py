@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers: TypeAlias = NDArray[np.int32]
-Amounts: TypeAlias = NDArray[np.int64]
+AmountArray: TypeAlias = NDArray[np.int64]
 Ids: TypeAlias = NDArray[np.int64]
 Indices: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Names
+from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, NameList
 from placement.db.clocks import advance_all_of_providers, utcnow
 from placement.db.errors import WriteConflict
 from placement.db.tables import (
@@ -194,10 +194,10 @@ class StoredName(NamedTuple):
         return not self.name.startswith(CUSTOM_PREFIX)
 
 
-def summary(stored: Collection[StoredName]) -> Names:
+def summary(stored: Collection[StoredName]) -> NameList:
     """Return the names, and when the newest was written."""
     times = (row.modified_at for row in stored if row.modified_at)
-    return Names(tuple(row.name for row in stored), max(times, default=None))
+    return NameList(tuple(row.name for row in stored), max(times, default=None))
 
 
 def select_names(table: sa.Table) -> sa.Select[Any]:

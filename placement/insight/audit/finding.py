@@ -27,9 +27,6 @@ CONSUMERS: Final = "openstack resource consumer list --provider {provider.uuid}"
 IDENTITY: Final = "{commands.manage} identity {provider.name!q}"
 SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
 
-Amounts = Mapping[str, Mapping[str, int]]
-"""Amounts by provider UUID and resource class."""
-
 
 class Commands(NamedTuple):
     """The command on an API host, and the audits that write a plan: see ``command.commands``."""

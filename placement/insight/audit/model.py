@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from placement.core.claims import Amounts
 from placement.core.model import Inventory
 from placement.exception import BadRequest
-from placement.insight.audit.finding import Amounts, Commands, Named
+from placement.insight.audit.finding import Commands, Named
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"

@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
+from placement.core.claims import Amounts
 from placement.core.text import timestamp
-from placement.insight.audit.finding import PLAN_LIVE, Amounts, Finding, Named
+from placement.insight.audit.finding import PLAN_LIVE, Finding, Named
 from placement.insight.audit.hosts import is_bare_metal
 from placement.insight.audit.model import AuditedProviders, LiveConsumers, Skipped
 from placement.insight.consumers.model import ListedConsumer

@@ -10,6 +10,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from placement.core.capacity import is_within_capacity
+from placement.core.claims import Amounts
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
 from placement.db.claims.inventories import inventory_of
 from placement.db.tables import (
@@ -26,7 +27,6 @@ from placement.db.tables import (
     traits,
 )
 from placement.db.writes import chunks
-from placement.insight.audit.finding import Amounts
 from placement.insight.audit.model import (
     COMPUTE_NODE,
     AuditedInventory,

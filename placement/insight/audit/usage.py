@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
+from placement.core.claims import Amounts
 from placement.core.text import timestamp
 from placement.insight.audit.finding import (
     CONSUMERS,
     IDENTITY,
     NOTICE,
-    Amounts,
     Finding,
     OfInventory,
     OfProvider,

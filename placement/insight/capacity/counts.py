@@ -33,8 +33,8 @@ from placement.core.search.filters import (
     sharing_by_aggregate,
 )
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Numbers
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import AmountArray, Indices, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import Taken, claimed, free_by_row
 
@@ -42,18 +42,18 @@ MAX_AMOUNT = 2**63 - 1
 """More than all providers have free; a sum of requested amounts may be larger."""
 
 
-def capable_domains(snapshot: Snapshot, plan: SearchPlan) -> list[Domain]:
+def capable_domains(snapshot: Snapshot, slotted: SlottedRequest) -> list[Domain]:
     """Return the providers that meet each need if amounts are ignored."""
     by_aggregate = cache(partial(sharing_by_aggregate, snapshot))
     domains = []
-    for need in plan.needs:
+    for need in slotted.needs:
         present = [AmountCondition.of(snapshot, *amount).present for amount in need.resources]
         domains.append(domain_of(snapshot, need, present, by_aggregate))
     return domains
 
 
 def simulate(
-    snapshot: Snapshot, plan: SearchPlan, deadline: Deadline
+    snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline
 ) -> Iterator[tuple[int, int]]:
     """Yield the claims on the roots that do not serve the request as a single provider, by round.
 
@@ -61,7 +61,7 @@ def simulate(
     """
     while True:
         deadline.check()
-        this_round = Round(snapshot, plan, deadline)
+        this_round = Round(snapshot, slotted, deadline)
         yield from this_round.claims(this_round.others, MAX_AMOUNT)
         if not this_round.taken:
             break
@@ -75,18 +75,18 @@ class Round:
     provider serves all slots.
     """
 
-    def __init__(self, snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> None:
-        domains = find_domains(snapshot, plan, deadline)
-        anchors = find_anchors(snapshot, plan, domains, deadline)
+    def __init__(self, snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> None:
+        domains = find_domains(snapshot, slotted, deadline)
+        anchors = find_anchors(snapshot, slotted, domains, deadline)
         self.standalone, self.others = anchors.standalone, anchors.others
-        self._problems = ProblemBuilder(snapshot, plan, domains)
+        self._problems = ProblemBuilder(snapshot, slotted, domains)
         self._deadline = deadline
-        self._slots = plan.slots
+        self._slots = slotted.slots
         self._free = cache(partial(free_by_row, snapshot))
         self.taken: defaultdict[tuple[str, int], int] = defaultdict(int)
 
     def claims(
-        self, roots: Indices, most: int, quotas: Amounts | None = None
+        self, roots: Indices, most: int, quotas: AmountArray | None = None
     ) -> Iterator[tuple[int, int]]:
         """Yield the roots that have a candidate, and the number of claims, in this order.
 
@@ -126,9 +126,9 @@ class OfProviders:
     several slots request the class, ``counted`` is the free amount.
     """
 
-    free: Amounts
-    largest: Amounts
-    counted: Amounts
+    free: AmountArray
+    largest: AmountArray
+    counted: AmountArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +144,14 @@ class ClassCapacity:
     """
 
     local: OfProviders
-    bound: Amounts
+    bound: AmountArray
     total: int
     claim: int
     providers: OfProviders
     sharing: Mapping[int, Sequence[int]]
     capable: Mask
     able: Mask
-    reachable: Amounts
+    reachable: AmountArray
     numbers: Numbers
     root: Numbers
 
@@ -159,17 +159,17 @@ class ClassCapacity:
     def of(
         cls,
         snapshot: Snapshot,
-        plan: SearchPlan,
+        slotted: SlottedRequest,
         name: str,
         capable: Sequence[Domain],
         domains: Sequence[Domain],
     ) -> "ClassCapacity":
-        """Return the capacity of a class that a plan requests.
+        """Return the capacity of a class that the shape requests.
 
         ``domains`` are the domains of the needs, ``capable`` the domains if amounts are ignored.
         Cost: a few array operations, and one operation for every sharing provider.
         """
-        slots = [slot for slot in plan.slots if name in dict(slot.resources)]
+        slots = [slot for slot in slotted.slots if name in dict(slot.resources)]
         needs, is_single = {slot.need for slot in slots}, len(slots) == 1
         total = sum(dict(slot.resources)[name] for slot in slots)
         amount = min(total, MAX_AMOUNT)
@@ -263,8 +263,8 @@ def _sharing(snapshot: Snapshot, capable: Sequence[Domain]) -> Iterator[tuple[in
 
 
 def _shared_by_root(
-    snapshot: Snapshot, counted: Amounts, sharing: Mapping[int, Sequence[int]]
-) -> Amounts:
+    snapshot: Snapshot, counted: AmountArray, sharing: Mapping[int, Sequence[int]]
+) -> AmountArray:
     """Return the sum of ``counted`` over the providers that other trees share with a root."""
     sums = np.zeros(snapshot.size, dtype=np.int64)
     if not sharing:
@@ -282,7 +282,7 @@ def _shared_by_root(
     return sums
 
 
-def largest_by_row(snapshot: Snapshot, name: str) -> Amounts:
+def largest_by_row(snapshot: Snapshot, name: str) -> AmountArray:
     """Return the largest amount of a class that one claim gets in every row."""
     amounts = np.zeros(snapshot.size, dtype=np.int64)
     column = snapshot.columns.get(name)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import Amounts, Mask
+from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.capacity.model import Capacity, CapacityOfRoots
@@ -79,7 +79,7 @@ class ShapeOfMix:
 
     def unit(self, name: str) -> int:
         """Return the number that all amounts of a class of the shape are multiples of."""
-        amounts = (dict(slot.resources).get(name, 0) for slot in self.capacity.plan.slots)
+        amounts = (dict(slot.resources).get(name, 0) for slot in self.capacity.slotted.slots)
         return gcd(*amounts)
 
 
@@ -244,7 +244,7 @@ def _least_amounts(shapes: Sequence[ShapeOfMix], parts: Sequence[float], name: s
     return reduce(np.minimum, of_shapes)
 
 
-def _usable(snapshot: Snapshot, shapes: Sequence[ShapeOfMix], name: str) -> Amounts:
+def _usable(snapshot: Snapshot, shapes: Sequence[ShapeOfMix], name: str) -> AmountArray:
     """Return the free amounts that any of the shapes can use, by row."""
     able = reduce(np.logical_or, [shape.able(name) for shape in shapes])
     free = free_by_row(snapshot, name)
@@ -259,7 +259,7 @@ def _needed(shapes: Sequence[ShapeOfMix]) -> Mapping[str, int]:
     return needed
 
 
-def _divided(amounts: Shares | Amounts, by: Shares) -> Shares:
+def _divided(amounts: Shares | AmountArray, by: Shares) -> Shares:
     """Return the quotients; infinity where nothing is needed."""
     quotients: Shares = np.full(len(by), np.inf)
     return np.divide(amounts, by, out=quotients, where=by > 0)

@@ -19,8 +19,8 @@ from placement.core.search.anchors import anchors_by_kind, possible_anchors
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domains
 from placement.core.search.search import check_names
-from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Amounts, Indices, Mask, Rows
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import AmountArray, Indices, Mask, Rows
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.capacity.counts import ClassCapacity, capable_domains, simulate
@@ -65,36 +65,36 @@ class CapacityOfRoots:
         check_names(snapshot, request)
         self.snapshot = snapshot
         self._deadline = deadline
-        plan = self.plan = SearchPlan.of(request)
-        capable = capable_domains(snapshot, plan)
-        self.rows: Indices = np.flatnonzero(possible_anchors(snapshot, plan, capable, deadline))
-        domains = find_domains(snapshot, plan, deadline)
+        slotted = self.slotted = SlottedRequest.of(request)
+        capable = capable_domains(snapshot, slotted)
+        self.rows: Indices = np.flatnonzero(possible_anchors(snapshot, slotted, capable, deadline))
+        domains = find_domains(snapshot, slotted, deadline)
         self.by_class = {
-            name: ClassCapacity.of(snapshot, plan, name, capable, domains)
-            for name in dict.fromkeys(name for slot in plan.slots for name, _ in slot.resources)
+            name: ClassCapacity.of(snapshot, slotted, name, capable, domains)
+            for name in dict.fromkeys(name for slot in slotted.slots for name, _ in slot.resources)
         }
         self._count(domains)
 
     def _count(self, domains: Sequence[Domain]) -> None:
         """Count the claims of every row, the roots that fit now, and the bounds."""
-        snapshot, plan, deadline = self.snapshot, self.plan, self._deadline
-        possible = possible_anchors(snapshot, plan, domains, deadline)
-        anchors = anchors_by_kind(snapshot, plan, domains, possible)
+        snapshot, slotted, deadline = self.snapshot, self.slotted, self._deadline
+        possible = possible_anchors(snapshot, slotted, domains, deadline)
+        anchors = anchors_by_kind(snapshot, slotted, domains, possible)
         bounds = np.stack([capacity.bound for capacity in self.by_class.values()])
         self._limiting = np.argmin(bounds, axis=0)
-        self._least: Amounts = bounds.min(axis=0)
-        self.claims: Amounts = np.zeros(snapshot.size, dtype=np.int64)
+        self._least: AmountArray = bounds.min(axis=0)
+        self.claims: AmountArray = np.zeros(snapshot.size, dtype=np.int64)
         self.claims[anchors.standalone] = self._least[anchors.standalone]
         self.fits: Mask = self.claims > 0
         self.fits[anchors.others] = True
         self.is_finished = True
         try:
-            self.fits = FittingRoots(snapshot, deadline).of(plan)
-            for row, count in simulate(snapshot, plan, deadline):
+            self.fits = FittingRoots(snapshot, deadline).of(slotted)
+            for row, count in simulate(snapshot, slotted, deadline):
                 self.claims[row] += count
         except SearchDeadlineExceeded:
             self.is_finished = False
-        self.bound: Amounts = np.where(self.fits, self._least, 0)
+        self.bound: AmountArray = np.where(self.fits, self._least, 0)
 
     def of(self, roots: Indices) -> Capacity:
         """Return the capacity of some of the considered roots together."""

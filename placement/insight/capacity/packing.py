@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import Amounts, Indices
+from placement.core.snapshot.rows import AmountArray, Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.capacity.counts import Round
 from placement.insight.capacity.model import CapacityOfRoots
@@ -90,7 +90,7 @@ class Packer:
         scarcest = tuple(sorted(numbers, key=lambda number: alone[number]))
         return list(dict.fromkeys((largest, scarcest)))
 
-    def _quotas(self, number: int, mixes: int) -> Amounts:
+    def _quotas(self, number: int, mixes: int) -> AmountArray:
         """Return the claims of a shape that are the part of each root, by row."""
         fits = self._shapes[number].fits
         parts = np.where(fits, self._mixes, 0)
@@ -99,7 +99,7 @@ class Packer:
         sums = np.floor(np.cumsum(parts) * scale).astype(np.int64)
         return np.diff(sums, prepend=0)
 
-    def _packed(self, mixes: int, order: Order, quotas: Sequence[Amounts] | None) -> int:
+    def _packed(self, mixes: int, order: Order, quotas: Sequence[AmountArray] | None) -> int:
         packing = _Packing(self._snapshot, self._shapes, self._scarcest_last, self._deadline)
         left = [mixes * share for share in self._shares]
         if quotas is not None:
@@ -128,10 +128,10 @@ class _Packing:
         self._names = names
         self._deadline = deadline
 
-    def placed(self, number: int, most: int, quotas: Amounts | None = None) -> int:
+    def placed(self, number: int, most: int, quotas: AmountArray | None = None) -> int:
         """Claim a shape at most so often, in one round; return how often it was claimed."""
         self._deadline.check()
-        this_round = Round(self._snapshot, self._shapes[number].plan, self._deadline)
+        this_round = Round(self._snapshot, self._shapes[number].slotted, self._deadline)
         placed = self._placed_on_standalone(number, this_round.standalone, most, quotas)
         if placed < most and len(this_round.others):
             roots = self._ranked(number, this_round.others)
@@ -141,7 +141,7 @@ class _Packing:
         return placed
 
     def _placed_on_standalone(
-        self, number: int, roots: Indices, most: int, quotas: Amounts | None
+        self, number: int, roots: Indices, most: int, quotas: AmountArray | None
     ) -> int:
         if not len(roots):
             return 0
@@ -163,7 +163,7 @@ class _Packing:
         usable = sum(others, np.zeros(len(roots), dtype=np.int64))
         return roots[np.lexsort([*self._free_of(number, roots), usable])]
 
-    def _free_of(self, number: int, roots: Indices) -> Iterator[Amounts]:
+    def _free_of(self, number: int, roots: Indices) -> Iterator[AmountArray]:
         forest = self._snapshot.forest
         for name in self._names:
             if name not in self._shapes[number].by_class:
@@ -173,5 +173,5 @@ class _Packing:
                 free = np.bincount(forest.root, free, self._snapshot.size).astype(np.int64)
             yield free[roots]
 
-    def _free(self, name: str) -> Amounts:
+    def _free(self, name: str) -> AmountArray:
         return free_by_row(self._snapshot, name)

@@ -32,7 +32,7 @@ from placement.core.search.filters import (
     sharing_by_aggregate,
 )
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
@@ -73,7 +73,7 @@ class Assignment:
 
 
 def near_miss(
-    snapshot: Snapshot, plan: SearchPlan, rows: Sequence[int], deadline: Deadline
+    snapshot: Snapshot, slotted: SlottedRequest, rows: Sequence[int], deadline: Deadline
 ) -> NearMiss:
     """Return the requirements that a root does not meet.
 
@@ -83,7 +83,7 @@ def near_miss(
     Raises: SearchDeadlineExceeded if the deadline passed before the call.
     """
     world = EMPTY.apply([snapshot.entries.state(row) for row in rows])
-    first = root = _Root(world, plan, snapshot.forest.uuids[rows[0]], deadline)
+    first = root = _Root(world, slotted, snapshot.forest.uuids[rows[0]], deadline)
     shortest: Iterable[Unmet] = ()
     lacks: dict[Unmet, None] = {}
     completeness = Completeness.NOT_CONFIRMED
@@ -122,21 +122,23 @@ def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
 class _Root:
     """One root, in a world that has only the providers that the root can use."""
 
-    def __init__(self, world: Snapshot, plan: SearchPlan, uuid: str, deadline: Deadline) -> None:
+    def __init__(
+        self, world: Snapshot, slotted: SlottedRequest, uuid: str, deadline: Deadline
+    ) -> None:
         deadline.check()
         self._world = world
         self._root = world.forest.row_of[uuid]
-        self._plan = plan
+        self._slotted = slotted
         self._deadline = deadline
-        self._needs = list(needs_of(world, plan, deadline))
-        groups = {group.suffix: group for group in plan.request.groups}
-        self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in plan.slots]
+        self._needs = list(needs_of(world, slotted, deadline))
+        groups = {group.suffix: group for group in slotted.request.groups}
+        self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in slotted.slots]
         self._usable = self._usable_providers()
         self._usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
-        self._joints = tuple(joint_conditions(plan))
+        self._joints = tuple(joint_conditions(slotted))
         self.name = near_miss_facts.named(world, self._root)
         domains = self._domains(BY_SHORTFALL)
-        self.nearest = Assignment([_first(domains[slot.need]) for slot in plan.slots], ())
+        self.nearest = Assignment([_first(domains[slot.need]) for slot in slotted.slots], ())
 
     def _usable_providers(self) -> Providers:
         """Return the providers of the tree, and the providers that other trees share with it."""
@@ -202,10 +204,10 @@ class _Root:
         self, joints: Collection[JointCondition], given_up: Collection[JointCondition]
     ) -> list[int] | None:
         """Return the rows of an assignment that meets these conditions between slots."""
-        plan = with_only(self._plan, joints)
+        slotted = with_only(self._slotted, joints)
         for domains in self._choices(joints, _waived(given_up)):
             self._deadline.check()
-            problems = ProblemBuilder(self._with_amounts(domains), plan, domains)
+            problems = ProblemBuilder(self._with_amounts(domains), slotted, domains)
             for _, rows in first_assignments(problems, [self._root], self._deadline):
                 return rows
         return None
@@ -243,7 +245,7 @@ class _Root:
         world, root = self._world, self._root
         at_root = (
             near_miss_facts.of_requirement(world, condition.requirement, RequestGroup(), root)
-            for condition in root_conditions(world, self._plan)
+            for condition in root_conditions(world, self._slotted)
             if not condition.local[root]
         )
         violated = (self._violated(joint, assignment) for joint in assignment.given_up)
@@ -285,7 +287,7 @@ class _Root:
     def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
         world = self._world
         if isinstance(joint, TraitTogether):
-            row = assignment.rows[self._plan.unsuffixed[0]]
+            row = assignment.rows[self._slotted.unsuffixed[0]]
             return near_miss_facts.of_requirement(world, joint.requirement, joint.group, row)
         facts = None
         if isinstance(joint, AmountTogether):
@@ -319,19 +321,19 @@ class _Root:
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""
         met_joints = [joint for joint in self._joints if joint not in assignment.given_up]
-        request = with_only(self._plan, met_joints).request
+        request = with_only(self._slotted, met_joints).request
         for lack in lacks:
             requirement = lack.requirement
             if isinstance(requirement, ProviderRequirement) and not requirement.can_be_granted:
                 request = request.without_in(lack.group, requirement)
-        plan = SearchPlan.of(request)
+        slotted = SlottedRequest.of(request)
         world = self._world.apply(self._states_with(lacks).values())
-        return _Root(world, plan, self.name.uuid, self._deadline)
+        return _Root(world, slotted, self.name.uuid, self._deadline)
 
     def fits(self) -> bool:
         """Return whether the search has a candidate.  Raises: SearchDeadlineExceeded."""
         only_root = mask_of(numbers([self._root]), self._world.size)
-        fitting = FittingRoots(self._world, self._deadline).of(self._plan, only_root)
+        fitting = FittingRoots(self._world, self._deadline).of(self._slotted, only_root)
         return bool(fitting[self._root])
 
     def _states_with(self, lacks: Sequence[Unmet]) -> dict[int, ProviderState]:
@@ -340,7 +342,7 @@ class _Root:
         for lack in lacks:
             for row in self._rows(lack):
                 state = changed.get(row, self._world.entries.state(row))
-                changed[row] = _with(state, lack, self._plan.request)
+                changed[row] = _with(state, lack, self._slotted.request)
         return changed
 
     def _rows(self, lack: Unmet) -> list[int]:

@@ -24,8 +24,8 @@ from placement.insight.explanation.changes import (
     Unsuffix,
 )
 from placement.insight.explanation.facts import (
-    Amounts,
     Beside,
+    CapacityFacts,
     Facts,
     ProviderName,
     ProviderNames,
@@ -82,7 +82,7 @@ def as_json(explanation: Explanation) -> Json:
 
 
 def _fields(
-    value: Facts | ProviderName | Amounts | TreeAmounts | Beside, suffix: str = ""
+    value: Facts | ProviderName | CapacityFacts | TreeAmounts | Beside, suffix: str = ""
 ) -> Json:
     """Return the fields that are not None; the requirement of a fact is spelled."""
     if isinstance(value, TraitFacts) and value.excluded:

@@ -18,7 +18,7 @@ import numpy as np
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import check_names
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import (
     BadRequest,
@@ -57,13 +57,13 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     request = question.request
     check_names(snapshot, request)
     row = None if question.root is None else root_of(snapshot, question.root)
-    plan = SearchPlan.of(request)
+    slotted = SlottedRequest.of(request)
     fitting_roots = FittingRoots(snapshot, deadline)
     funnel = Funnel(snapshot, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
-        groups = list(groups_of(snapshot, plan, deadline))
-        funnel.run(plan, groups, fitting_roots)
+        groups = list(groups_of(snapshot, slotted, deadline))
+        funnel.run(slotted, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
     root = None
     if row is not None:
@@ -73,9 +73,9 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     if not undetermined:
         with _listed(NEAR_MISSES_CUT, undetermined):
             if row is None:
-                near_misses.run(plan, groups, funnel, NEAR_MISSES)
+                near_misses.run(slotted, groups, funnel, NEAR_MISSES)
             elif not funnel.left[row]:
-                near_misses.run_for(row, plan, groups)
+                near_misses.run_for(row, slotted, groups)
     best = near_misses.best(NEAR_MISSES)
     is_cut = any(miss.completeness is Completeness.CUT for miss in best)
     if is_cut and NEAR_MISSES_CUT not in undetermined:

@@ -17,7 +17,7 @@ class ProviderName:
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class CapacityFacts:
     """The requested amount of a class, and the inventory and usage of one provider.
 
     ``free`` is the capacity minus the used amount. It is negative if the provider is
@@ -277,7 +277,7 @@ class Shortage:
     provider of another tree has the class, which no provider that the root can use has.
     """
 
-    amounts: Amounts
+    amounts: CapacityFacts
     is_sum: bool = False
     tree: TreeAmounts | None = None
     beside: "Beside | None" = None

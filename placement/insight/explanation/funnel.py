@@ -24,7 +24,7 @@ import numpy as np
 from placement.core.requirement import Requirement
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, root_conditions
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
@@ -74,7 +74,9 @@ class Funnel:
         self.lost_together: list[tuple[Mask, Mapping[str, int]]] = []
         self._survivors: dict[GroupNeed, Providers] = {}
 
-    def run(self, plan: SearchPlan, groups: Sequence[Group], fitting_roots: FittingRoots) -> None:
+    def run(
+        self, slotted: SlottedRequest, groups: Sequence[Group], fitting_roots: FittingRoots
+    ) -> None:
         """Apply all requirements.
 
         Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
@@ -89,13 +91,13 @@ class Funnel:
         sharing = self._snapshot.forest.is_root & ~self.roots
         if sharing.any():
             is_named = reduce(
-                np.logical_or, (met for *_, met in named), fitting_roots.counted(plan)
+                np.logical_or, (met for *_, met in named), fitting_roots.counted(slotted)
             )
             self.left = self.roots = self.roots | (sharing & is_named)
         for group, condition, met in named:
             self._charge_condition(group, condition, met)
         self.named = self.left
-        for condition in root_conditions(self._snapshot, plan):
+        for condition in root_conditions(self._snapshot, slotted):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
             self._charge(condition.requirement, "", condition.local, facts)
         first_with: dict[tuple[GroupNeed, ...], Group] = {}
@@ -105,7 +107,7 @@ class Funnel:
             for group in first_with.values():
                 self._deadline.check()
                 apply(group)
-        self._together(plan, fitting_roots)
+        self._together(slotted, fitting_roots)
 
     def _charge(
         self,
@@ -187,25 +189,25 @@ class Funnel:
 
     # --- 5. groups together
 
-    def _together(self, plan: SearchPlan, fitting_roots: FittingRoots) -> None:
+    def _together(self, slotted: SlottedRequest, fitting_roots: FittingRoots) -> None:
         """Apply the conditions between slots, one requirement after the other."""
         applied: list[JointCondition] = []
-        for _, conditions in groupby(joint_conditions(plan), lambda each: each.spelled()):
+        for _, conditions in groupby(joint_conditions(slotted), lambda each: each.spelled()):
             if not self.left.any():
                 return
             applied += conditions
-            self._stage(applied[-1], with_only(plan, applied), fitting_roots)
+            self._stage(applied[-1], with_only(slotted, applied), fitting_roots)
 
     def _stage(
-        self, requirement: JointCondition, plan: SearchPlan, fitting_roots: FittingRoots
+        self, requirement: JointCondition, slotted: SlottedRequest, fitting_roots: FittingRoots
     ) -> None:
-        met = fitting_roots.of(plan, self.left)
-        contended = plan.contended if isinstance(requirement, AmountTogether) else {}
+        met = fitting_roots.of(slotted, self.left)
+        contended = slotted.contended if isinstance(requirement, AmountTogether) else {}
         requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
         lost = self.left & ~met
         if lost.any():
             self.lost_together.append((lost, requested))
-        facts = partial(funnel_facts.of_stage, self._snapshot, plan, requested)
+        facts = partial(funnel_facts.of_stage, self._snapshot, slotted, requested)
         self._charge(requirement, "", met, facts)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from placement.core.requirement import InEach, InTree, MemberOf, RequiredTrait, RootTrait
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.columns import MAX_FREE, Column
-from placement.core.snapshot.rows import Amounts, Mask, Numbers
+from placement.core.snapshot.rows import AmountArray, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.facts import (
     EqualGroups,
@@ -214,7 +214,7 @@ def _together_in_tree(
 
 
 def of_stage(
-    snapshot: Snapshot, plan: SearchPlan, requested: Mapping[str, int], lost: Mask
+    snapshot: Snapshot, slotted: SlottedRequest, requested: Mapping[str, int], lost: Mask
 ) -> SumFacts | PartsFacts | None:
     """Return the groups, and for a class the root that comes closest to serving all of them.
 
@@ -223,17 +223,19 @@ def of_stage(
     """
     if not requested:
         return None
-    facts = [_most(snapshot, plan, name, amount, lost) for name, amount in requested.items()]
+    facts = [_most(snapshot, slotted, name, amount, lost) for name, amount in requested.items()]
     for fact in facts:
         if fact.free < fact.needed:
             return fact
-    uneven = (_most_groups(snapshot, plan, name, lost) for name in requested)
+    uneven = (_most_groups(snapshot, slotted, name, lost) for name in requested)
     return next(filter(None, uneven), facts[0])
 
 
-def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) -> PartsFacts | None:
+def _most_groups(
+    snapshot: Snapshot, slotted: SlottedRequest, name: str, lost: Mask
+) -> PartsFacts | None:
     """Return how many of the groups with the largest amount of a class fit the best lost root."""
-    amounts = [dict(slot.resources).get(name, 0) for slot in plan.slots]
+    amounts = [dict(slot.resources).get(name, 0) for slot in slotted.slots]
     largest = max(amounts)
     column = snapshot.columns[name]
     groups_of_row = column.free.clip(0) // min(largest, MAX_FREE)
@@ -250,30 +252,32 @@ def _most_groups(snapshot: Snapshot, plan: SearchPlan, name: str, lost: Mask) ->
         amount=largest,
         fitting_groups=fits,
         needed_groups=needed,
-        groups=_groups(plan),
+        groups=_groups(slotted),
     )
 
 
-def _groups(plan: SearchPlan) -> tuple[EqualGroups, ...]:
+def _groups(slotted: SlottedRequest) -> tuple[EqualGroups, ...]:
     """Return the distinct requests of groups with their number, in descending order."""
-    counts = Counter(slot.resources for slot in plan.slots if slot.resources)
+    counts = Counter(slot.resources for slot in slotted.slots if slot.resources)
     return tuple(EqualGroups(dict(each), number) for each, number in counts.most_common())
 
 
-def _most(snapshot: Snapshot, plan: SearchPlan, name: str, needed: int, lost: Mask) -> SumFacts:
+def _most(
+    snapshot: Snapshot, slotted: SlottedRequest, name: str, needed: int, lost: Mask
+) -> SumFacts:
     """Return the lost root whose tree has the largest free amount of a class."""
     total = free_in_trees(snapshot, name)
     best = int(np.argmax(np.where(lost, total, -1)))
-    return SumFacts(name, needed, int(total[best]), named(snapshot, best), _groups(plan))
+    return SumFacts(name, needed, int(total[best]), named(snapshot, best), _groups(slotted))
 
 
-def free_in_trees(snapshot: Snapshot, name: str) -> Amounts:
+def free_in_trees(snapshot: Snapshot, name: str) -> AmountArray:
     """Return for every root the sum of the allocatable amounts of a class in its tree."""
     column = snapshot.column(name)
     return _in_trees(snapshot, column.rows, column.allocatable.clip(0))
 
 
-def _in_trees(snapshot: Snapshot, rows: Numbers, amounts: Numbers | Amounts) -> Amounts:
+def _in_trees(snapshot: Snapshot, rows: Numbers, amounts: Numbers | AmountArray) -> AmountArray:
     """Return for every root the sum of the amounts of its tree.  As int64: 20 times faster."""
     total = np.zeros(snapshot.size, dtype=np.int64)
     np.add.at(total, snapshot.forest.root[rows], amounts.astype(np.int64))

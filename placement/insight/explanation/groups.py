@@ -19,7 +19,7 @@ from placement.core.request import RequestGroup
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, need_conditions
-from placement.core.search.slots import SearchPlan, joint_requirements
+from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -119,15 +119,17 @@ class Group:
         return self.needs[0].conditions
 
 
-def needs_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Iterator[GroupNeed]:
-    """Yield the needs of the plan; equal conditions are computed once.
+def needs_of(
+    snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline
+) -> Iterator[GroupNeed]:
+    """Yield the needs of the request; equal conditions are computed once.
 
     Raises: SearchDeadlineExceeded.
     """
     conditions_of = cache(lambda need: tuple(need_conditions(snapshot, need)))
     amount_of = cache(partial(AmountCondition.of, snapshot))
     root = snapshot.forest.root
-    for need in plan.needs:
+    for need in slotted.needs:
         deadline.check()
         conditions = conditions_of(replace(need, resources=()))
         amounts = tuple(amount_of(name, amount) for name, amount in need.resources)
@@ -138,12 +140,12 @@ def needs_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Iterat
         yield GroupNeed(conditions, amounts, np.stack([local, able[1]]), equipped)
 
 
-def groups_of(snapshot: Snapshot, plan: SearchPlan, deadline: Deadline) -> Iterator[Group]:
+def groups_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> Iterator[Group]:
     """Yield the groups in the order of the query.  Raises: SearchDeadlineExceeded."""
-    needs = list(needs_of(snapshot, plan, deadline))
-    for group in plan.request.groups:
+    needs = list(needs_of(snapshot, slotted, deadline))
+    for group in slotted.request.groups:
         deadline.check()
-        numbers = [slot.need for slot in plan.slots if slot.suffix == group.suffix]
+        numbers = [slot.need for slot in slotted.slots if slot.suffix == group.suffix]
         yield Group(
             group,
             tuple(needs[number] for number in numbers),

@@ -12,8 +12,8 @@ from placement.core.search.filters import AmountCondition
 from placement.core.snapshot.rows import mask_of
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.facts import (
-    Amounts,
     Beside,
+    CapacityFacts,
     Link,
     ProviderName,
     ProviderNames,
@@ -55,13 +55,13 @@ def of_amount(
             yield Unmet(requirement, suffix, named(snapshot, row), Shortage(amounts))
 
 
-def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> Amounts:
+def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> CapacityFacts:
     """Return the sums of inventories and usage of a class over the providers of the rows."""
     usages = list(_usages(snapshot, rows, name))
     inventories = [inventory for inventory, _ in usages] or [_NO_INVENTORY]
     total = sum(capacity.integer_capacity(inventory) for inventory, _ in usages)
     used = sum(amount for _, amount in usages)
-    return Amounts(
+    return CapacityFacts(
         resource_class=name,
         needed=needed,
         free=total - used,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from placement.core.requirement import HasInventory
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import sharing_by_aggregate
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.closest_assignment import near_miss
@@ -65,7 +65,9 @@ class NearMisses:
         """Return the closest roots of the solved roots."""
         return tuple(miss for _, miss in self._ranked[:number])
 
-    def run(self, plan: SearchPlan, groups: Sequence[Group], funnel: Funnel, number: int) -> None:
+    def run(
+        self, slotted: SlottedRequest, groups: Sequence[Group], funnel: Funnel, number: int
+    ) -> None:
         """Find the closest roots.
 
         Raises: SearchDeadlineExceeded; ``best`` returns the closest roots solved until then.
@@ -74,7 +76,7 @@ class NearMisses:
         missing = np.flatnonzero((funnel.named & ~funnel.left)[self._roots])
         if not len(missing):
             return
-        counts, shortfall = self._tally(plan, groups, funnel)
+        counts, shortfall = self._tally(slotted, groups, funnel)
         is_other = ~np.isin(self._roots, self._named(groups))
         # ordered by the row of the funnel that lost the root, descending, then by the shortfall
         rest = 2 * (len(funnel.rows) - funnel.lost_at[self._roots]) + shortfall
@@ -84,18 +86,18 @@ class NearMisses:
             lower_bound = is_other.item(at), counts.item(at)
             if len(self._solved) >= number and self._ranked[number - 1][0][:2] <= lower_bound:
                 return
-            miss = self._miss(at, plan, groups)
+            miss = self._miss(at, slotted, groups)
             rank = (lower_bound[0], _distance(miss), rest.item(at), place)
             self._solved.append((rank, miss))
 
-    def run_for(self, root: int, plan: SearchPlan, groups: Sequence[Group]) -> None:
+    def run_for(self, root: int, slotted: SlottedRequest, groups: Sequence[Group]) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
         at = int(np.searchsorted(self._roots, root))
-        self._solved.append(((False, 0, 0.0, 0), self._miss(at, plan, groups)))
+        self._solved.append(((False, 0, 0.0, 0), self._miss(at, slotted, groups)))
 
-    def _miss(self, at: int, plan: SearchPlan, groups: Sequence[Group]) -> NearMiss:
+    def _miss(self, at: int, slotted: SlottedRequest, groups: Sequence[Group]) -> NearMiss:
         rows = self._rows(at, groups)
-        return near_miss(self._snapshot, plan, rows, self._deadline)
+        return near_miss(self._snapshot, slotted, rows, self._deadline)
 
     @cached_property
     def _shared_by_aggregate(self) -> Mapping[str, Sequence[int]]:
@@ -131,12 +133,12 @@ class NearMisses:
     # --- all roots
 
     def _tally(
-        self, plan: SearchPlan, groups: Sequence[Group], funnel: Funnel
+        self, slotted: SlottedRequest, groups: Sequence[Group], funnel: Funnel
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the number of unmet requirements and the largest shortfall of every root."""
         counts = np.zeros(len(self._roots), dtype=np.int32)
         shortfall = np.zeros(len(self._roots), dtype=np.float32)
-        for requirement in plan.request.of_root:  # others are counted with their group
+        for requirement in slotted.request.of_root:  # others are counted with their group
             fails = ~requirement.providers(self._snapshot)[self._roots]
             counts += fails
             shortfall[fails] = 1

@@ -17,7 +17,7 @@ import numpy as np
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import Amount
 from placement.core.search.anchors import roots_of
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.changes import (
     Both,
@@ -92,7 +92,7 @@ class Remedies:
                 self._pairs()
 
     def _roots(self, request: CandidateRequest) -> int:
-        return int(np.count_nonzero(self._fitting_roots.counted(SearchPlan.of(request))))
+        return int(np.count_nonzero(self._fitting_roots.counted(SlottedRequest.of(request))))
 
     def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Trial[Drop]]:
         """Yield the request without one requirement, if more roots fit."""

@@ -16,7 +16,13 @@ from placement.insight.explanation.changes import (
     Split,
     Unsuffix,
 )
-from placement.insight.explanation.facts import Amounts, PartsFacts, Shortage, SumFacts, UnitFacts
+from placement.insight.explanation.facts import (
+    CapacityFacts,
+    PartsFacts,
+    Shortage,
+    SumFacts,
+    UnitFacts,
+)
 from placement.insight.explanation.model import (
     FunnelRow,
     OneProvider,
@@ -86,7 +92,7 @@ def _of_provider(unmet: Unmet, names: Names) -> str:
     return unmet.requirement.unmet(names) + where
 
 
-def _free(amounts: Amounts) -> str:
+def _free(amounts: CapacityFacts) -> str:
     free = f"{amounts.resource_class} {max(amounts.free, 0)} of {amounts.needed}"
     return f"{free} ({amounts.state})" if amounts.state else free
 

@@ -58,17 +58,17 @@ _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
 
 
-class Explanation(NamedTuple):
-    """The reason of an empty response, its subject, the JSON document, and the line of the log."""
+class EmptyReason(NamedTuple):
+    """The reason of an empty response, its subject, its explanation as JSON, and its log line."""
 
     reason: str
     subject: str | None
-    document: str
+    explanation: str
     line: str
 
 
 _SENTENCE: Final = "not explained: too many, or explanations that take too long"
-_NOT_EXPLAINED: Final = Explanation(
+_NOT_EXPLAINED: Final = EmptyReason(
     NOT_EXPLAINED, None, json.dumps({"version": 1, "sentence": _SENTENCE}), _SENTENCE
 )
 
@@ -77,7 +77,7 @@ class Explained(NamedTuple):
     """The last explanation of equal requests, and its snapshot."""
 
     snapshot: ReferenceType[Snapshot]
-    facts: Explanation
+    facts: EmptyReason
 
 
 class _Facts(NamedTuple):
@@ -153,9 +153,9 @@ class OperatorReports:
                     if len(self.explained) >= MOST_EXPLAINED:
                         self.explained.clear()
                     explained = self.explained[key] = _explained(snapshot, question)
-        reason, subject, document, line = explained.facts if explained else _NOT_EXPLAINED
+        reason, subject, explanation, line = explained.facts if explained else _NOT_EXPLAINED
         LOG.info("No allocation candidates for %s: %s", _id(request), line)
-        facts = _Facts(NO_CANDIDATES, reason, document, _asked(request), subject=subject)
+        facts = _Facts(NO_CANDIDATES, reason, explanation, _asked(request), subject=subject)
         self._record(request, at, facts._replace(query=_query(request)))
         return reason
 
@@ -300,7 +300,7 @@ def _explained(snapshot: Snapshot, question: Question) -> Explained:
     explanation = explain.explained(snapshot, question)
     document = as_json(explanation)
     subject = summary.subject(explanation.last.names if explanation.last else ())
-    facts = Explanation(explanation.reason, subject, json.dumps(document), as_line(document))
+    facts = EmptyReason(explanation.reason, subject, json.dumps(document), as_line(document))
     return Explained(ref(snapshot), facts)
 
 
@@ -329,8 +329,8 @@ def _shortened(name: str | None) -> str | None:
     return ascii_name.replace("\0", "\\0")[:_LONGEST_ID]
 
 
-def _bounded(document: str) -> str:
+def _bounded(document_text: str) -> str:
     """Return the JSON text, or a document with its length if the text is too long to store."""
-    if len(document) <= _LONGEST_DOCUMENT:
-        return document
-    return json.dumps({"truncated": True, "length": len(document)})
+    if len(document_text) <= _LONGEST_DOCUMENT:
+        return document_text
+    return json.dumps({"truncated": True, "length": len(document_text)})

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args, get_origin
 
+from placement.core import claims
 from placement.core.text import is_storable
 from placement.insight.repair import rows
 from placement.insight.repair.transaction import Repair
@@ -72,8 +73,7 @@ Texts = Annotated[Sequence[str], _is_texts]
 Number = Annotated[int, _is_number]
 Id = Annotated[int, _is_id]
 ProviderName = Annotated[str, is_provider_name]
-Amounts = Annotated[Mapping[str, Mapping[str, int]], _is_amounts]
-"""Amounts by provider UUID and resource class."""
+Amounts = Annotated[claims.Amounts, _is_amounts]
 
 
 def _accepts(type_: object, value: object) -> bool:

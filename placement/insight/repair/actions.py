@@ -165,15 +165,15 @@ def _place(action: Action) -> tuple[int, int]:
     return _ACTIONS.index(type(action)), list(KINDS).index(action.finding)
 
 
-def from_json(document: Line) -> Action:
+def from_json(line: Line) -> Action:
     """Return the action of a line.  Raises: InvalidRepairFile.
 
     >>> from_json({"action": "delete_trait", "finding": "", "trait": "CUSTOM_A"})
     DeleteTrait(finding='', trait='CUSTOM_A')
     """
-    values = dict(document)
+    values = dict(line)
     values.pop("names", None)  # for the reader of the file
     action = _BY_KIND.get(str(values.pop("action", None)))
     if action is None:
-        raise InvalidRepairFile(f"{document.get('action')!r} is not an action of this version.")
+        raise InvalidRepairFile(f"{line.get('action')!r} is not an action of this version.")
     return action.from_json(values)

@@ -140,7 +140,7 @@ def line(values: Line) -> str:
     return f"{json.dumps(values)}\n"
 
 
-def read_document(text: str) -> RepairFile:
+def read_file(text: str) -> RepairFile:
     """Return the contents without an incomplete last line, whose action was not committed.
 
     Raises: InvalidRepairFile.
@@ -196,22 +196,22 @@ def _object(text: str, number: int) -> Line:
     return value
 
 
-def planned_actions(document: RepairFile) -> Sequence[Action]:
+def planned_actions(file: RepairFile) -> Sequence[Action]:
     """Return the actions of a plan.  Raises: InvalidRepairFile."""
-    if document.header.kind != PLAN:
-        raise InvalidRepairFile(f"The file is of the kind {document.header.kind}, not a plan.")
-    if not document.has_end:
+    if file.header.kind != PLAN:
+        raise InvalidRepairFile(f"The file is of the kind {file.header.kind}, not a plan.")
+    if not file.has_end:
         raise InvalidRepairFile("The file is truncated: its last line is missing. Plan again.")
-    return [actions.from_json(values) for values in document.lines]
+    return [actions.from_json(values) for values in file.lines]
 
 
-def latest_entries(document: RepairFile) -> dict[str, Entry]:
+def latest_entries(file: RepairFile) -> dict[str, Entry]:
     """Return the last entry of each action in an undo file, by the line of the action.
 
     An action can have several entries: the earlier entries were not committed, or were undone.
     Raises: InvalidRepairFile.
     """
-    entries = map(_entry, document.lines)
+    entries = map(_entry, file.lines)
     return {line(entry.action.as_json()): entry for entry in entries}
 
 

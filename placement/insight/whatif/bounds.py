@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from placement.core.search.deadline import Deadline
-from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Amounts, Mask
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.hypothetical import claimed
@@ -51,7 +51,7 @@ class Bounds:
     def _fits_alone(self, needs: Needs) -> bool:
         fitting = FittingRoots(self.snapshot, self._deadline)
         return any(
-            fitting.of(SearchPlan.of(needs.request(kept)), among=targets).any()
+            fitting.of(SlottedRequest.of(needs.request(kept)), among=targets).any()
             for kept, targets in self._scene.variants(needs)
         )
 
@@ -131,7 +131,7 @@ class _OfTargets:
         bounds += [self._by_root(each, count) for each, count in Counter(others).items()]
         return int(np.minimum.reduce(bounds).sum()) if bounds else _MOST
 
-    def _by_root(self, resources: Resources, count: int) -> Amounts:
+    def _by_root(self, resources: Resources, count: int) -> AmountArray:
         """Return how often each target can serve ``count`` groups, each on a provider."""
         times = np.full(self._snapshot.size, _MOST, dtype=np.int64)
         for name, amount in resources:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import Amounts
+from placement.core.snapshot.rows import AmountArray
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.whatif.bounds import Bounds
@@ -157,7 +157,7 @@ def lack(scene: Scene, snapshot: Snapshot, needs: Needs) -> str:
     )
 
 
-def _largest_by_root(snapshot: Snapshot, name: str) -> Amounts:
+def _largest_by_root(snapshot: Snapshot, name: str) -> AmountArray:
     """Return the largest amount of a class that one provider of each tree, or shared, has free."""
     column = snapshot.column(name)
     largest = np.zeros(snapshot.size, dtype=np.int64)

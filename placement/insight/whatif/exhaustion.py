@@ -15,7 +15,7 @@ from placement.core.search.candidate_streams import all_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import Taken, claimed
 from placement.insight.whatif.model import Move, Needs, Scene
@@ -81,19 +81,19 @@ class Exhaustion:
             root = snapshot.forest.root.item(row)
             by_root[root].append((name, row - root, amount))
         for kept, targets in self._scene.variants(needs):
-            plan = SearchPlan.of(needs.request(kept))
-            domains = find_domains(snapshot, plan, self._deadline)
+            slotted = SlottedRequest.of(needs.request(kept))
+            domains = find_domains(snapshot, slotted, self._deadline)
             anchors = np.flatnonzero(
-                possible_anchors(snapshot, plan, domains, self._deadline) & targets
+                possible_anchors(snapshot, slotted, domains, self._deadline) & targets
             )
             distinct = {
                 (self._kinds[root], frozenset(by_root.get(root, ()))): root
                 for root in reversed(anchors.tolist())
             }
-            problems = ProblemBuilder(snapshot, plan, domains)
+            problems = ProblemBuilder(snapshot, slotted, domains)
             tried: set[frozenset[tuple[tuple[str, int], int]]] = set()
             for root, rows in all_assignments(problems, sorted(distinct.values()), self._deadline):
-                amounts = amounts_of(plan, rows)
+                amounts = amounts_of(slotted, rows)
                 key = frozenset(amounts.items())
                 if key not in tried and is_beside_kept(snapshot, amounts, needs, kept):
                     tried.add(key)

@@ -21,8 +21,8 @@ from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SearchPlan
-from placement.core.snapshot.rows import Amounts, Indices, Mask
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import AmountArray, Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import Taken, claimed, free_by_row
 from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Needs, Scene
@@ -69,8 +69,8 @@ class _Placing:
         """Place the consumers of a demand; return those that fit nowhere."""
         left: Sequence[Holder] = demand.holders
         for kept, targets in self._scene.variants(demand.needs):
-            plan = SearchPlan.of(demand.needs.request(kept))
-            variant = _Variant(demand.needs, kept, targets, plan)
+            slotted = SlottedRequest.of(demand.needs.request(kept))
+            variant = _Variant(demand.needs, kept, targets, slotted)
             grouped = [each for each in left if each.uuid in self._groups]
             others = [each for each in left if each.uuid not in self._groups]
             left = [each for each in grouped if self._fill(self._allowed(variant, each), [each])]
@@ -133,16 +133,16 @@ class _Placing:
 
     def _assignments(self, snapshot: Snapshot, variant: "_Variant") -> Iterator[tuple[int, Taken]]:
         """Yield the roots on which the needs fit with the amounts of their providers, ranked."""
-        plan, deadline = variant.plan, self._deadline
-        domains = find_domains(snapshot, plan, deadline)
-        possible = possible_anchors(snapshot, plan, domains, deadline) & variant.targets
+        slotted, deadline = variant.slotted, self._deadline
+        domains = find_domains(snapshot, slotted, deadline)
+        possible = possible_anchors(snapshot, slotted, domains, deadline) & variant.targets
         if not possible.any():
             return
-        problems = ProblemBuilder(snapshot, plan, domains)
+        problems = ProblemBuilder(snapshot, slotted, domains)
         ranked = iter(self._ranked(snapshot, variant.needs, possible).tolist())
         while block := list(islice(ranked, _BLOCK)):
             for root, rows in first_assignments(problems, block, deadline):
-                amounts = amounts_of(plan, rows)
+                amounts = amounts_of(slotted, rows)
                 if is_beside_kept(snapshot, amounts, variant.needs, variant.kept):
                     yield root, amounts
 
@@ -158,7 +158,7 @@ class _Variant:
     needs: Needs
     kept: frozenset[int]
     targets: Mask
-    plan: SearchPlan
+    slotted: SlottedRequest
 
 
 def scarcest_classes(scene: Scene) -> Sequence[str]:
@@ -171,7 +171,7 @@ def scarcest_classes(scene: Scene) -> Sequence[str]:
     return sorted(total, key=lambda name: (free[name] / total[name], name))
 
 
-def free_by_root(snapshot: Snapshot, name: str) -> Amounts:
+def free_by_root(snapshot: Snapshot, name: str) -> AmountArray:
     """Return the free amount of a class in each tree, at the row of its root."""
     free = free_by_row(snapshot, name)
     if not snapshot.forest.is_nested:
@@ -179,10 +179,10 @@ def free_by_root(snapshot: Snapshot, name: str) -> Amounts:
     return np.bincount(snapshot.forest.root, free, snapshot.size).astype(np.int64)
 
 
-def amounts_of(plan: SearchPlan, rows: Sequence[int]) -> Taken:
-    """Return the amounts of an assignment of providers to the slots of a plan."""
+def amounts_of(slotted: SlottedRequest, rows: Sequence[int]) -> Taken:
+    """Return the amounts of an assignment of providers to the slots of a request."""
     amounts: Counter[tuple[str, int]] = Counter()
-    for slot, row in zip(plan.slots, rows, strict=True):
+    for slot, row in zip(slotted.slots, rows, strict=True):
         for name, amount in slot.resources:
             amounts[name, row] += amount
     return amounts

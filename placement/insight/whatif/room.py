@@ -22,7 +22,7 @@ from placement.core.capacity import integer_capacity
 from placement.core.request import CandidateRequest
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
@@ -112,20 +112,20 @@ def rooms(snapshot: Snapshot, task: Task, deadline: Deadline) -> Rooms:
 
     Raises: SearchDeadlineExceeded if it is not even known which roots are possible.
     """
-    plan = SearchPlan.of(task.request)
+    slotted = SlottedRequest.of(task.request)
     among = snapshot.forest.is_root.copy()
     if task.root is not None:
         among = np.arange(snapshot.size) == task.root
-    if fits_now := int(FittingRoots(snapshot, deadline).of(plan, among).sum()):
+    if fits_now := int(FittingRoots(snapshot, deadline).of(slotted, among).sum()):
         return Rooms(fits_now)
     missing = Counter[str]()
     for group in task.request.groups:
         missing.update(group.resources)
     empty = emptied(snapshot, missing)
-    possible = np.flatnonzero(FittingRoots(empty, deadline).of(plan, among))
+    possible = np.flatnonzero(FittingRoots(empty, deadline).of(slotted, among))
     if not len(possible):
         return Rooms(0, reason="too_large_for_any_host")
-    return _Search(snapshot, plan, missing, task, deadline).result(possible)
+    return _Search(snapshot, slotted, missing, task, deadline).result(possible)
 
 
 class _Search:
@@ -134,7 +134,7 @@ class _Search:
     def __init__(
         self,
         snapshot: Snapshot,
-        plan: SearchPlan,
+        slotted: SlottedRequest,
         needed: Mapping[str, int],
         task: Task,
         deadline: Deadline,
@@ -144,7 +144,7 @@ class _Search:
         self.deadline = deadline
         self.average = average_root(snapshot)
         self.is_sharing = snapshot.sharing.mask(snapshot.size)
-        self._plan = plan
+        self._slotted = slotted
         self._missing = {
             name: amount
             - free_by_root(snapshot, name)
@@ -241,7 +241,7 @@ class _Search:
         """Return whether the request fits on a root after these changes."""
         changed = allocated(self.snapshot, taken)
         among = np.arange(self.snapshot.size) == root
-        return bool(FittingRoots(changed, self.deadline).of(self._plan, among).any())
+        return bool(FittingRoots(changed, self.deadline).of(self._slotted, among).any())
 
 
 class _Tree:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from placement.insight.repair.plan_file import planned_actions, read_document
+from placement.insight.repair.plan_file import planned_actions, read_file
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import hypervisor, migration, server
 from placement.tests.support.openstack_client import Client, add_claim, add_host
@@ -52,7 +52,7 @@ def test_orphans_are_listed_and_planned(openstack, live, tmp_path):
     reported = findings(openstack, "--live", str(live), *NO_GRACE, "--plan", str(plan))
     assert reported["orphaned_consumer"]["consumer"] == SERVERS[1]
     assert reported["doubled_consumer"]["providers"] == [openstack.hosts[0]]
-    planned = read_document(plan.read_text())
+    planned = read_file(plan.read_text())
     assert [action.consumer for action in planned_actions(planned)] == SERVERS[1:]
     assert int(planned.header.database) > 33 << 40
     only = findings(openstack, "--live", str(live), *NO_GRACE, "--code", "doubled_consumer")
@@ -134,7 +134,7 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     program = "openstack --os-region-name R placement audit --live nova --grace-minutes 0"
     assert f"{program} --code orphaned_consumer --plan repair.plan" in commands
     assert {version for _, _, version in nova.lists} == {"2.69", "2.59", "2.53"}
-    actions = planned_actions(read_document(plan.read_text()))
+    actions = planned_actions(read_file(plan.read_text()))
     assert [action.consumer for action in actions] == SERVERS[1:]
     shown = with_password.run("placement audit", "--live", "nova", *NO_GRACE).stdout
     assert f"consumer: new-server-test ({SERVERS[2]})" in shown

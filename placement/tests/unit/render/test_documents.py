@@ -9,7 +9,7 @@ from placement.core.model import (
     Consumer,
     ConsumerAllocations,
     Inventory,
-    Names,
+    NameList,
     ProviderAggregates,
     ProviderAllocations,
     ProviderInventories,
@@ -60,7 +60,7 @@ def test_a_class_links_to_itself_below_the_mount_point():
 
 def test_traits_are_a_list():
     assert shown(names.traits(("A", "B"))) == {"traits": ["A", "B"]}
-    body = names.of_provider(7, Names(("A",), None))
+    body = names.of_provider(7, NameList(("A",), None))
     assert shown(body) == {"traits": ["A"], "resource_provider_generation": 7}
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import check_names
-from placement.core.search.slots import SearchPlan
+from placement.core.search.slots import SlottedRequest
 from placement.demo.cloud import cloud
 from placement.exception import UnknownResourceClass, UnknownTrait
 from placement.insight.explanation import unknown_names
@@ -121,8 +121,8 @@ def test_the_numbers_are_those_of_the_search(small_cloud, case):
     assert explanation.fits == 0
     assert sum(row.lost for row in explanation.funnel) == explanation.roots
     for remedy in explanation.remedies:
-        plan = SearchPlan.of(small_cloud.request(remedy.query))
-        fitting = FittingRoots(small_cloud.snapshot, Deadline(60, time.monotonic)).of(plan)
+        slotted = SlottedRequest.of(small_cloud.request(remedy.query))
+        fitting = FittingRoots(small_cloud.snapshot, Deadline(60, time.monotonic)).of(slotted)
         assert np.count_nonzero(fitting) == remedy.roots > 0
 
 

@@ -10,7 +10,7 @@ from placement import exception
 from placement.cmd import manage
 from placement.core.model import Inventory
 from placement.insight.identity.sql import identify
-from placement.insight.repair.plan_file import planned_actions, read_document
+from placement.insight.repair.plan_file import planned_actions, read_file
 from placement.objects import allocation, provider
 from placement.tests.support.factories import (
     allocations_of,
@@ -311,7 +311,7 @@ def test_retire_removes_a_tree_without_allocations(store, run, tmp_path):
     leaf = new_provider(store, "leaf", child)
     plan = tmp_path / "plan"
     assert run("identity", "cn1", "--plan", plan, "--retire", old.upper())[0] == 0
-    actions = planned_actions(read_document(plan.read_text()))
+    actions = planned_actions(read_file(plan.read_text()))
     assert [each.provider for each in actions] == [leaf, child, old]
     assert run("audit", "--apply", plan)[0] == 0
     assert matches(store, "cn1") == []
@@ -426,7 +426,7 @@ def test_openstack_shows_what_could_be_meant_and_writes_a_plan(openstack, tmp_pa
     result = openstack.run(SHOW, "os1.example.org", f"--plan={plan}", f"--adopt={old}")
     assert result.returncode == 0
     assert result.stderr.startswith(f"Wrote 2 actions to {plan}.")
-    move, delete = planned_actions(read_document(plan.read_text()))
+    move, delete = planned_actions(read_file(plan.read_text()))
     assert (move.consumer, move.source, move.target) == (server, old, now)
     assert move.allocations == {old: {"VCPU": 2}}
     assert (delete.provider, delete.generation) == (old, None)

@@ -17,7 +17,7 @@ from placement.core.search.constraints import Constraints
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.search import search
-from placement.core.search.slots import Problem, SearchPlan
+from placement.core.search.slots import Problem, SlottedRequest
 from placement.core.search.solver import Backtracking
 from placement.core.snapshot.entries import Entries
 from placement.exception import SearchDeadlineExceeded
@@ -123,11 +123,11 @@ class CountedOptions(tuple):
 
 def test_equal_options_of_many_groups_are_read_once():
     """2,500 groups on 10,000 devices took seconds before the deadline was checked first."""
-    plan = SearchPlan.of(request_of(groups([1] * 40, "none")))
+    slotted = SlottedRequest.of(request_of(groups([1] * 40, "none")))
     options = CountedOptions(range(50))
     problem = Problem((options,) * 40, {(at, "VGPU"): 5 for at in range(50)}, {}, (), {}, {}, None)
     CountedOptions.iterations = 0
-    constraints = Constraints.of(plan, problem)
+    constraints = Constraints.of(slotted, problem)
     Backtracking(constraints, problem.options, Deadline(60, time.monotonic))
     assert CountedOptions.iterations == 1
 
@@ -189,12 +189,12 @@ def calls_to_explain(levels):
     names = [f"CUSTOM_{n}" for n in range(4)]
     forbidden = "&".join(f"required_{n}=!{name}" for n, name in enumerate(names))
     query = f"{groups([1] * 4, 'isolate')}&{forbidden}&same_subtree=_0,_1,_2,_3"
-    plan = SearchPlan.of(request_of(query))
+    slotted = SlottedRequest.of(request_of(query))
     snapshot = snapshot_of_states(states, trait_names=names)
     events = Counter()
     sys.setprofile(lambda _frame, event, _: events.update([event]))
     try:
-        assert FittingRoots(snapshot, Deadline(60, time.monotonic)).of(plan).any()
+        assert FittingRoots(snapshot, Deadline(60, time.monotonic)).of(slotted).any()
     finally:
         sys.setprofile(None)
     return events["call"] + events["c_call"]
@@ -222,11 +222,11 @@ def test_many_groups_of_a_shared_class_read_its_providers_once(monkeypatch):
 
 @pytest.mark.parametrize("stage", [find_domains, possible_anchors])
 def test_the_deadline_is_checked_for_each_need(stage):
-    plan, patient = SearchPlan.of(request_of(SHARING)), Deadline(60, time.monotonic)
-    arguments = [find_domains(SHARED_DISKS, plan, patient)] if stage is possible_anchors else []
+    slotted, patient = SlottedRequest.of(request_of(SHARING)), Deadline(60, time.monotonic)
+    arguments = [find_domains(SHARED_DISKS, slotted, patient)] if stage is possible_anchors else []
     impatient = Deadline(30, count_up().__next__)
     with pytest.raises(SearchDeadlineExceeded):
-        stage(SHARED_DISKS, plan, *arguments, impatient)
+        stage(SHARED_DISKS, slotted, *arguments, impatient)
 
 
 @pytest.mark.parametrize("version", [Version(1, 26), MAX_VERSION])

@@ -9,7 +9,7 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import Problem, SearchPlan
+from placement.core.search.slots import Problem, SlottedRequest
 from placement.core.search.solver import solve
 from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.support.queries import (
@@ -48,9 +48,9 @@ AFFINE = (
 
 def first_problems(snapshot: Snapshot, query: str, *roots: str) -> list[Problem]:
     """Return the problem of the first subproblem of each root; equal ones are one object."""
-    plan = SearchPlan.of(request_of(query))
+    slotted = SlottedRequest.of(request_of(query))
     builder = ProblemBuilder(
-        snapshot, plan, find_domains(snapshot, plan, Deadline(60, time.monotonic))
+        snapshot, slotted, find_domains(snapshot, slotted, Deadline(60, time.monotonic))
     )
     (block,) = builder.blocks([snapshot.forest.row_of[provider_uuid(root)] for root in roots])
     return [next(block.subproblems_of(number))[0] for number in range(len(roots))]
@@ -387,9 +387,9 @@ def test_trees_without_a_top_for_one_of_the_subtrees_pose_no_problem():
         "resources_A=VCPU:1&resources_B=VGPU:1&resources_C=MEMORY_MB:1&resources_D=FPGA:1"
         "&same_subtree=_A,_B&same_subtree=_C,_D&group_policy=none"
     )
-    plan = SearchPlan.of(request_of(query))
+    slotted = SlottedRequest.of(request_of(query))
     builder = ProblemBuilder(
-        snapshot, plan, find_domains(snapshot, plan, Deadline(60, time.monotonic))
+        snapshot, slotted, find_domains(snapshot, slotted, Deadline(60, time.monotonic))
     )
     assert not list(builder.blocks([snapshot.forest.row_of[provider_uuid("cn")]]))
 
@@ -399,8 +399,8 @@ def test_a_random_order_includes_the_options_below_the_top_of_a_subtree():
     snapshot = snapshot_of(f"cn DISK_GB=1\n  n VCPU=1\n{devices}")
     query = "resources_A=VCPU:1&resources_B=VGPU:1&same_subtree=_A,_B&group_policy=none"
     (problem,) = first_problems(snapshot, query, "cn")
-    deadline, plan = Deadline(9, lambda: 0.0), SearchPlan.of(request_of(query))
-    firsts = {next(solve(plan, problem, deadline, random.Random(seed))) for seed in range(20)}
+    deadline, slotted = Deadline(9, lambda: 0.0), SlottedRequest.of(request_of(query))
+    firsts = {next(solve(slotted, problem, deadline, random.Random(seed))) for seed in range(20)}
     assert len(firsts) > 1
 
 

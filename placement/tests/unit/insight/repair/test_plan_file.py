@@ -7,7 +7,7 @@ import pytest
 from placement.insight.audit.kinds import Audit
 from placement.insight.repair import actions
 from placement.insight.repair.action import InvalidRepairFile
-from placement.insight.repair.plan_file import latest_entries, line, planned_actions, read_document
+from placement.insight.repair.plan_file import latest_entries, line, planned_actions, read_file
 
 HEADER = (
     '{"format": "placement-repair", "version": 1, "kind": "%s", "database": "36283883716609", '
@@ -62,7 +62,7 @@ def test_there_is_a_line_of_each_action():
 
 def test_plans():
     text = "".join((HEADER % ("plan", ""), *(f"{action}\n" for action in ACTIONS), END))
-    document = read_document(text)
+    document = read_file(text)
     written = [line(action.as_json()) for action in planned_actions(document)]
     assert "".join((document.header.line(), *written, END)) == text
 
@@ -71,7 +71,7 @@ def test_undo_files():
     """The last run may have been killed before the end of the file."""
     lines = [f'{{"action": {action}, {RECORDED}}}\n' for action in ACTIONS]
     text = HEADER % ("undo", ', "plan": "3a7bd3e2360a3d"') + "".join(lines)
-    document = read_document(f'{text}{{"action": {{"act')
+    document = read_file(f'{text}{{"action": {{"act')
     entries = latest_entries(document)
     assert "".join((document.header.line(), *(e.line() for e in entries.values()))) == text
     assert list(entries) == [f"{action}\n" for action in ACTIONS]
@@ -104,7 +104,7 @@ def test_values_that_a_field_does_not_accept(action, name, value):
 @pytest.mark.parametrize("action", [None, 7, "set_tree", [7], ["set_tree"]])
 def test_an_entry_whose_action_is_no_object_is_refused(action):
     entry = json.loads(f'{{"action": null, {RECORDED}}}') | {"action": action}
-    document = read_document(HEADER % ("undo", "") + line(entry))
+    document = read_file(HEADER % ("undo", "") + line(entry))
     with pytest.raises(InvalidRepairFile, match="An entry of the undo file cannot be read"):
         latest_entries(document)
 
@@ -112,7 +112,7 @@ def test_an_entry_whose_action_is_no_object_is_refused(action):
 def test_an_entry_that_lacks_a_name_is_refused():
     entry = json.loads(f'{{"action": {ACTIONS[0]}, {RECORDED}}}')
     del entry["scope"]
-    document = read_document(HEADER % ("undo", "") + line(entry))
+    document = read_file(HEADER % ("undo", "") + line(entry))
     with pytest.raises(InvalidRepairFile, match=r"cannot be read: .* argument: 'scope'"):
         latest_entries(document)
 
