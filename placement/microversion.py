@@ -124,13 +124,19 @@ class Versioned:
 
     windows: tuple[Window, ...]
     error: Callable[[str], exception.PlacementException] = exception.RouteNotFound
+    newer_form: str = ""
 
     def __call__(self, request: Any) -> Any:
         """Return the response of the handler for the version of the request."""
+        first = next((each.first for each in self.windows if each.first > request.version), None)
         for window in self.windows:
             if window.first <= request.version <= window.last:
-                return window.handler(request)
-        first = next((each.first for each in self.windows if each.first > request.version), None)
+                try:
+                    return window.handler(request)
+                except (exception.BadRequest, exception.UnsupportedMediaType) as error:
+                    if first and self.newer_form:
+                        error.newer = exception.Newer(self.newer_form, first)
+                    raise
         known = (
             first and f"{request.method} of this resource {exists_from(first, request.version)}"
         )
@@ -153,9 +159,15 @@ def version_handler(first: str, *, status: int = 404) -> Callable[[Handler], Ver
     return decorate
 
 
-def by_version(handlers: Mapping[tuple[str, str | None], Handler]) -> Versioned:
-    """Return a handler composed of several: ``{("1.2", "1.6"): _rename, ...}``."""
-    return Versioned(tuple(_window(bounds, handler) for bounds, handler in handlers.items()))
+def by_version(
+    handlers: Mapping[tuple[str, str | None], Handler], newer_form: str = ""
+) -> Versioned:
+    """Return a handler composed of several: ``{("1.2", "1.6"): _rename, ...}``.
+
+    Errors of the older one say from which version ``newer_form`` exists.
+    """
+    windows = tuple(_window(bounds, handler) for bounds, handler in handlers.items())
+    return Versioned(windows, newer_form=newer_form)
 
 
 def _window(bounds: tuple[str, str | None], handler: Handler) -> Window:

@@ -88,9 +88,11 @@ def check_minimum(
     It is negative if more than the total is reserved, and 0 if all of it is.
     Raises: NegativeCapacity with the provider's ``uuid`` and the ``action``, "create" or "update".
     """
+    comparison = "greater than or equal to" if minimum else "greater than"
     for name, inventory in inventories.items():
-        if integer_capacity(inventory) < minimum:
-            raise exception.NegativeCapacity(uuid, name, action, equal_refused=minimum > 0)
+        if (amount := integer_capacity(inventory)) < minimum:
+            kind = exception.NegativeCapacity if amount else exception.TotalIsReserved
+            raise kind(uuid, name, action, comparison)
 
 
 def is_within_capacity(inventory: Inventory, used: int, amount: int) -> bool:

@@ -5,16 +5,26 @@ from dataclasses import dataclass
 from typing import dataclass_transform
 
 
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """A form of a request, and the first microversion that has it."""
+
+    form: str
+    first: tuple[int, int]
+
+
 @dataclass_transform(eq_default=False)
 class PlacementException(Exception):
     """An error that placement raises.
 
     The annotated attributes of a subclass are the arguments of its constructor, as in a dataclass.
     ``template`` is the message for the client, with the names of attributes in braces. Tuples are
-    lists of names, separated by commas.
+    lists of names, separated by commas. ``newer`` is set if the request fails only at older
+    microversions.
     """
 
     template = ""
+    newer: Newer | None = None
 
     def __init_subclass__(cls) -> None:
         """Give the subclass the constructor of a dataclass; instances stay distinct."""

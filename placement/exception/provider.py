@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from placement.exception.base import PlacementException
+from placement.exception.base import Newer, PlacementException
 
 _UNITS = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
@@ -83,6 +83,10 @@ class CannotSaveProvider(PlacementException):
     template = "Unable to save resource provider {uuid}: {reason}"
 
 
+class ParentIsFixed(CannotSaveProvider):
+    newer = Newer("It", (1, 37))
+
+
 class ProviderHasChildren(PlacementException):
     uuid: str
     children: str
@@ -128,16 +132,16 @@ class NegativeCapacity(PlacementException):
     uuid: str
     resource_class: str
     action: str
-    equal_refused: bool
+    comparison: str
+    template = (
+        "Unable to {action} inventory for resource provider {uuid}: "
+        "Invalid inventory for '{resource_class}' on resource provider '{uuid}'. "
+        "The reserved value is {comparison} total."
+    )
 
-    def __str__(self) -> str:
-        return (
-            f"Unable to {self.action} inventory for resource provider {self.uuid}: "
-            f"Invalid inventory for '{self.resource_class}' on resource provider '{self.uuid}'. "
-            f"The reserved value is greater than "
-            f"{'or equal to ' if self.equal_refused else ''}total."
-            f"{' A reserved value equal to total exists from 1.26.' if self.equal_refused else ''}"
-        )
+
+class TotalIsReserved(NegativeCapacity):
+    newer = Newer("A reserved value equal to total", (1, 26))
 
 
 class InventoryNotFound(PlacementException):

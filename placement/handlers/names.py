@@ -57,7 +57,9 @@ def _ensure(request: Request) -> webob.Response:
     return no_content(request, location=_path(name))
 
 
-update_resource_class = microversion.by_version({("1.2", "1.6"): _rename, ("1.7", None): _ensure})
+update_resource_class = microversion.by_version(
+    {("1.2", "1.6"): _rename, ("1.7", None): _ensure}, "PUT of this resource without a body"
+)
 
 
 @microversion.version_handler("1.2")

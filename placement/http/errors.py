@@ -45,6 +45,9 @@ def _text(request: Request, error: Exception) -> str:
 
     It could contain statements and rows of the database.
     """
+    if isinstance(error, exception.PlacementException) and error.newer:
+        since = microversion.exists_from(error.newer.first, request.version)
+        return f"{str(error).removesuffix('.')}. {error.newer.form} {since}"
     if errors.http_error(error) is not errors.UNEXPECTED:
         return str(error)
     request_id = request.environ.get(REQUEST_ID)

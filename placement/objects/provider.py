@@ -167,8 +167,7 @@ def _rename_and_move(tx: Transaction, command: UpdateProvider) -> Provider:
     provider = existing(tx, uuid)
     if (command.name, parent_uuid) == (provider.name, provider.parent_uuid):
         return provider
-    if reason := _reason_against_move(provider, parent_uuid, nodes, may_move=command.may_move):
-        raise exception.CannotSaveProvider(uuid, reason)
+    _check_move(provider, parent_uuid, nodes, may_move=command.may_move)
     parent_id = None if parent_uuid is None else nodes[parent_uuid].id
     tx.providers.rename(provider.id, command.name, parent_provider_id=parent_id)
     changed = {provider.id}
@@ -183,24 +182,21 @@ def _rename_and_move(tx: Transaction, command: UpdateProvider) -> Provider:
     return updated
 
 
-_NOT_ALLOWED = "is not currently allowed. It is allowed from microversion 1.37."
-
-
-def _reason_against_move(
+def _check_move(
     provider: Provider, parent_uuid: str | None, nodes: Mapping[str, Node], *, may_move: bool
-) -> str | None:
-    is_fixed = provider.parent_uuid is not None and not may_move
-    if parent_uuid is None:
-        return f"un-parenting a provider {_NOT_ALLOWED}" if is_fixed else None
-    if parent_uuid not in nodes:
-        return "parent provider UUID does not exist."
+) -> None:
+    if parent_uuid is not None and parent_uuid not in nodes:
+        raise exception.CannotSaveProvider(provider.uuid, "parent provider UUID does not exist.")
     if parent_uuid == provider.parent_uuid:
-        return None
-    if is_fixed:
-        return f"re-parenting a provider {_NOT_ALLOWED}"
-    if nodes[parent_uuid].id in subtree(nodes, provider.id):
-        return "creating loop in the provider tree is not allowed."
-    return None
+        return
+    if provider.parent_uuid is not None and not may_move:
+        action = "re-parenting" if parent_uuid else "un-parenting"
+        raise exception.ParentIsFixed(
+            provider.uuid, f"{action} a provider is not currently allowed."
+        )
+    if parent_uuid and nodes[parent_uuid].id in subtree(nodes, provider.id):
+        reason = "creating loop in the provider tree is not allowed."
+        raise exception.CannotSaveProvider(provider.uuid, reason)
 
 
 def delete(store: Store, uuid: str) -> None:

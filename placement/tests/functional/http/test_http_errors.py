@@ -183,6 +183,14 @@ OWNER = {"project_id": "p", "user_id": "u"}
         ("placement 1.39", f"PUT /allocations/{UUID}", LISTED | OWNER, "exists up to 1.11;"),
         ("placement 1.7", f"PUT /allocations/{UUID}", LISTED | OWNER, "exists from 1.8;"),
         ("placement 1.39", "POST /resource_classes", {"name": "x"}, ""),
+        (
+            "placement 1.6",
+            "PUT /resource_classes/CUSTOM_A",
+            None,
+            "without a body exists from 1.7;",
+        ),
+        ("placement 1.6", "PUT /resource_classes/CUSTOM_A", {}, "without a body exists from 1.7;"),
+        ("placement 1.7", "PUT /resource_classes/A", None, ""),
     ],
 )
 def test_an_error_of_the_microversion_alone_says_which_one(http, header, route, body, sentence):
@@ -196,6 +204,34 @@ def test_an_error_of_the_microversion_alone_says_which_one(http, header, route, 
     assert sentence in detail
     assert ("handled at" in detail) is bool(sentence and "microver" not in sentence), detail
     assert ("without the header" in detail) is (header is None or "placement" not in header)
+
+
+def test_an_error_that_the_data_shows_says_its_microversion(http):
+    """Reserved amounts equal to the total exist from 1.26, other parents from 1.37."""
+    parent, child = f"{UUID[:-1]}2", f"{UUID[:-1]}3"
+    for created in ({"name": "a", "uuid": parent}, {"name": "b", "parent_provider_uuid": parent}):
+        body = {"uuid": child} | created
+        http.post_json("/resource_providers", body, headers=LATEST)
+    path = f"/resource_providers/{child}"
+    reserved = {"resource_class": "VCPU", "total": 4, "reserved": 4}
+    without_parent = {"name": "b", "parent_provider_uuid": None}
+
+    def sentence(method, path, body, version):
+        headers = LATEST | JSON | {"OpenStack-API-Version": version}
+        content = json.dumps(body).encode()
+        return last_line(
+            http.request(path, method=method, headers=headers, body=content, status=400)
+        )
+
+    handled = "this request was handled at 1"
+    for version in ("placement 1.25", "compute 2.1"):
+        refused = sentence("POST", f"{path}/inventories", reserved, version)
+        assert f". A reserved value equal to total exists from 1.26; {handled}" in refused
+        assert ("without the header" in refused) is (version == "compute 2.1")
+    refused = sentence("PUT", path, without_parent, "placement 1.36")
+    assert f" a provider is not currently allowed. It exists from 1.37; {handled}.36." in refused
+    refused = sentence("PUT", path, {"name": "b", "parent_provider_uuid": child}, "placement 1.39")
+    assert refused.endswith("creating loop in the provider tree is not allowed.")
 
 
 @pytest.mark.parametrize("version", ["1.0", "latest"])
