@@ -1,7 +1,8 @@
-// The sums of consumers, and their order.
+// The sums of consumers, their order, and the shape that most of them have.
 
 import { compare } from "./cloud";
 import type { Consumer } from "./documents";
+import { ENABLED_ONLY } from "./shape";
 
 export interface Project {
   id: string;
@@ -41,4 +42,16 @@ export function mostFirst<T>(
   sums: (row: T) => Record<string, number>,
 ): T[] {
   return [...rows].sort((a, b) => (sums(b)[name] ?? 0) - (sums(a)[name] ?? 0));
+}
+
+// The query of the amounts that the largest number of consumers have, on hosts that nova may use.
+export function mostFrequentQuery(consumers: readonly Consumer[]): string | null {
+  const numbers = new Map<string, number>();
+  for (const consumer of consumers) {
+    const amounts = Object.entries(sumsOf([consumer])).sort(([a], [b]) => compare(b, a));
+    const text = amounts.map((each) => each.join(":")).join(",");
+    if (text !== "") numbers.set(text, (numbers.get(text) ?? 0) + 1);
+  }
+  const [first] = [...numbers].sort(([a, one], [b, other]) => other - one || compare(a, b));
+  return first === undefined ? null : `resources=${first[0]}&${ENABLED_ONLY.join("=")}`;
 }

@@ -29,7 +29,7 @@ export function Name({ text, href, whole }: { text: string; href?: string; whole
       {text}
     </span>
   ) : (
-    <a class="name" title={text} href={href}>
+    <a class="name" title={whole ?? text} href={href}>
       {text}
     </a>
   );

@@ -17,10 +17,10 @@ export interface ShapeForm {
   others: string[];
 }
 
-// Shown first: one server of a usual size, on a host that nova may use.
-export const FIRST_QUERY = "resources=VCPU:4,MEMORY_MB:8192&root_required=!COMPUTE_STATUS_DISABLED";
+export const ENABLED_ONLY = ["root_required", "!COMPUTE_STATUS_DISABLED"] as const;
 
-const ENABLED_ONLY = ["root_required", "!COMPUTE_STATUS_DISABLED"] as const;
+// Shown first: one server of a usual size, on a host that nova may use.
+export const FIRST_QUERY = `resources=VCPU:4,MEMORY_MB:8192&${ENABLED_ONLY.join("=")}`;
 
 export function emptyGroup(suffix: string): GroupForm {
   return { suffix, resources: [{ name: "", amount: "" }], required: "", forbidden: "", memberOf: "" };

@@ -7,6 +7,8 @@ export type Verdict = "fits" | "does_not_fit" | "undetermined";
 
 export interface Domain {
   id: string;
+  // What tells it from the others: the name of an aggregate, a trait without the common prefix.
+  label: string;
   hosts: number;
   verdict: Verdict;
 }
@@ -47,11 +49,12 @@ export function domainsOf(
     const ids = prefix === null ? aggregates : traits.filter((trait) => trait.startsWith(prefix));
     for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
+  const labelOf = (id: string) => (prefix === null ? nameOf(id) : id.slice(prefix.length) || id);
   const failed = new Set(not.map(({ domain }) => domain));
   const open = new Set(unknown.map(({ domain }) => domain));
   const verdictOf = (id: string): Verdict =>
     failed.has(id) ? "does_not_fit" : open.has(id) || !complete ? "undetermined" : "fits";
   return [...counts]
-    .map(([id, count]) => ({ id, hosts: count, verdict: verdictOf(id) }))
-    .sort((a, b) => compare(nameOf(a.id), nameOf(b.id)));
+    .map(([id, count]) => ({ id, label: labelOf(id), hosts: count, verdict: verdictOf(id) }))
+    .sort((a, b) => compare(a.label, b.label));
 }

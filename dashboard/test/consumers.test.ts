@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { classesOf, mostFirst, projectsOf, sumsOf } from "../src/consumers";
+import { classesOf, mostFirst, mostFrequentQuery, projectsOf, sumsOf } from "../src/consumers";
 import type { Consumer } from "../src/documents";
 
 function consumer(uuid: string, project_id: string, ...amounts: Record<string, number>[]): Consumer {
@@ -35,4 +35,14 @@ test("consumers are summed by project", () => {
     { id: "shop", consumers: 2, sums: { VCPU: 6, MEMORY_MB: 512 } },
     { id: "web", consumers: 1, sums: { VCPU: 8, MEMORY_MB: 256, CUSTOM_GPU: 1 } },
   ]);
+});
+
+test("the most frequent shape is the sum of each consumer, on enabled hosts", () => {
+  const ceph = consumer("d", "web", { MEMORY_MB: 512 }, { VCPU: 2 });
+  assert.equal(
+    mostFrequentQuery([...CONSUMERS, ceph]),
+    "resources=VCPU:2,MEMORY_MB:512&root_required=!COMPUTE_STATUS_DISABLED",
+  );
+  assert.equal(mostFrequentQuery([]), null);
+  assert.equal(mostFrequentQuery([consumer("e", "web")]), null);
 });

@@ -2,27 +2,33 @@
 
 import { useMemo } from "preact/hooks";
 import { NO_TOTALS, type Root, type Totals, totalsOf } from "../cloud";
+import { mostFrequentQuery } from "../consumers";
 import type { Capacity } from "../documents";
 import { amount, clock, percent, plural } from "../format";
 import { polyline, untilNow } from "../history";
 import { Bar, Breakable } from "../parts";
 import { addressOf } from "../router";
+import { FIRST_QUERY } from "../shape";
 import { useLoaded, useNow, useShared, useTicks } from "../state";
 
 const CARDS = 6;
 const UNUSABLE_INTERVAL_MS = 30_000;
+// UUIDs are random: the first consumers are a sample of all.
+const SAMPLE = "200";
 
 export function Cards(props: {
   classes: string[];
   // The hosts that the filter leaves; null if there is no filter.
   matches: Root[] | null;
-  // The shape of "unusable".
-  shape: string;
+  // The shape of "unusable"; null for the one that most consumers have.
+  shape: string | null;
   chosen: string;
   onChoose: (name: string) => void;
 }) {
   const { live, version } = useShared();
-  const { matches, shape } = props;
+  const { matches } = props;
+  const frequent = useMostFrequent();
+  const shape = props.shape ?? frequent;
   const totals = useMemo(
     () => (matches === null ? live.cloud.totals() : totalsOf(matches)),
     [matches, version],
@@ -44,7 +50,12 @@ export function Cards(props: {
           />
         ))}
       </div>
-      {capacity && <UnusableNote shape={shape} />}
+      {capacity && (
+        <UnusableNote
+          shape={capacity.query}
+          isFrequent={props.shape === null && frequent !== FIRST_QUERY}
+        />
+      )}
       {matches && <p class="note">Sums of {plural(matches.length, "host")} that the filter shows.</p>}
     </section>
   );
@@ -55,10 +66,18 @@ export function unusable({ free, disabled }: Totals, stranded = 0): number {
   return Math.min(Math.max(stranded - disabled, 0), free);
 }
 
-function useCapacity(shape: string): Capacity | null {
+// The shape of most consumers; a usual one if there are none, or if they cannot be read.
+function useMostFrequent(): string | null {
+  const { api } = useShared();
+  const { value, error } = useLoaded("consumers", () => api.consumers({ limit: SAMPLE }));
+  if (value === null && error === null) return null;
+  return mostFrequentQuery(value?.consumers ?? []) ?? FIRST_QUERY;
+}
+
+function useCapacity(shape: string | null): Capacity | null {
   const { api } = useShared();
   const ticks = useTicks(UNUSABLE_INTERVAL_MS);
-  return useLoaded(`${shape} ${ticks}`, () => api.capacity(shape)).value;
+  return useLoaded(`${shape} ${ticks}`, async () => shape && (await api.capacity(shape))).value || null;
 }
 
 function Card(props: {
@@ -111,14 +130,14 @@ function Trend({ name }: { name: string }) {
 }
 
 // The one meaning of "unusable", on this page and in `openstack resource capacity show`.
-function UnusableNote({ shape }: { shape: string }) {
+function UnusableNote({ shape, isFrequent }: { shape: string; isFrequent: boolean }) {
   return (
     <p class="note shape-note">
-      Unusable: free, but left over when{" "}
+      Unusable: left over when{" "}
       <a class="query" href={addressOf("shape", "", shape)}>
         <Breakable text={shape} />
-      </a>{" "}
-      is claimed as often as it fits.
+      </a>
+      {isFrequent && ", the most frequent shape of consumers,"} is claimed as often as it fits.
     </p>
   );
 }

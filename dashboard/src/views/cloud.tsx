@@ -6,7 +6,6 @@ import { plural } from "../format";
 import { byAggregate, inOrder, isEverything, isSorted, matching, positionsOf, sorted } from "../hosts";
 import { Empty, Loading } from "../parts";
 import { type Address, addressOf, changed } from "../router";
-import { FIRST_QUERY } from "../shape";
 import { useShared } from "../state";
 import { Cards } from "./cards";
 import { type CloudChoice, choiceOf, Filters } from "./filters";
@@ -48,7 +47,7 @@ export function CloudView({ query }: { query: string }) {
       <Cards
         classes={classes}
         matches={isEverything(choice) ? null : matches}
-        shape={parameters.get("shape") ?? FIRST_QUERY}
+        shape={parameters.get("shape")}
         chosen={choice.className}
         onChoose={(name) => set("class", name)}
       />

@@ -3,6 +3,7 @@
 import type { Capacity, Explanation } from "../documents";
 import { amount, decimal, plural } from "../format";
 import { Breakable, Empty, Failure, Id } from "../parts";
+import { addressOf } from "../router";
 import { FIRST_QUERY } from "../shape";
 import { useLoaded, useShared, useTicks } from "../state";
 import { number, Table } from "../table";
@@ -52,6 +53,11 @@ function Result({ query }: { query: string }) {
       </h2>
       {capacity.claims > 0 && <Numbers capacity={capacity} />}
       {explanation && <ExplanationPanel explanation={explanation} />}
+      {capacity.claims > 0 && (
+        <a href={addressOf("cloud", "", `${new URLSearchParams({ shape: query })}`)}>
+          Use this shape for “unusable”
+        </a>
+      )}
       {explanation && <Room query={query} key={query} />}
     </section>
   );

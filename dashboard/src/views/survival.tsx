@@ -48,11 +48,11 @@ function Domains({ by }: { by: string }) {
     <>
       <p role="status">{headline(value)}</p>
       <ul class="domains" aria-label="Domains">
-        {domainsOf(live.cloud, by, value, nameOf).map(({ id, hosts, verdict }) => (
+        {domainsOf(live.cloud, by, value, nameOf).map(({ id, label, hosts, verdict }) => (
           <li key={id} class={verdict}>
             <span aria-hidden="true">{SIGNS[verdict]}</span>
             <span class="visually-hidden">{WORDS[verdict]}: </span>
-            <Name text={nameOf(id)} href={linkOf(by, id)} />
+            <Name text={label} whole={id} href={linkOf(by, id)} />
             <span class="aside">{plural(hosts, "host")}</span>
           </li>
         ))}
@@ -96,5 +96,5 @@ function headline({ domains, survive, undetermined, skipped }: Survival): string
   const unknown = undetermined > 0 ? `; ${undetermined} not determined` : "";
   const others = skipped > 0 ? `; ${plural(skipped, "consumer")} on several hosts not counted` : "";
   const verb = survive === 1 ? "survives" : "survive";
-  return `${survive} of ${plural(domains, "domain")} ${verb}: everything fits elsewhere${unknown}${others}.`;
+  return `${survive} of ${plural(domains, "domain")} ${verb} (everything fits elsewhere)${unknown}${others}.`;
 }

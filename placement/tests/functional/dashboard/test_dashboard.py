@@ -148,6 +148,8 @@ def test_what_survives_a_failure(small_to_change, open_page):
         service.send("PUT", f"/resource_providers/{host}/traits", body)
     page.get_by_label("Fails at once").select_option("root_trait:CUSTOM_RACK_")
     wait_for_text(page, "2 of 2 domains survive")
+    racks = page.get_by_role("list", name="Domains").get_by_role("link")
+    assert racks.all_inner_texts() == ["1", "2"]
 
 
 def test_the_tree_shows_children_inventories_and_consumers(small, open_page):

@@ -188,12 +188,20 @@ def test_the_header_has_the_release_and_cards_have_a_trend(small, open_page):
     trend.wait_for(timeout=MILLISECONDS)
 
 
+def test_unusable_is_for_the_shape_of_most_consumers_or_of_the_address(small, open_page):
+    page = opened(open_page, small)
+    wait_for_text(page, "when resources=VCPU:4&root_required=!COMPUTE_STATUS_DISABLED, the most")
+    page = opened(open_page, small, "#/shape?resources=VCPU:3,MEMORY_MB:2")
+    page.get_by_role("link", name="Use this shape").click()
+    wait_for_text(page, "when resources=VCPU:3,MEMORY_MB:2 is claimed")
+
+
 def test_the_wallboard_has_no_controls_and_escape_leaves_it(small, open_page):
     page = opened(open_page, small)
     page.get_by_role("button", name="Wallboard").click()
     page.locator("nav").wait_for(state="hidden", timeout=MILLISECONDS)
     assert page.locator(".filters").is_hidden()
-    wait_for_text(page, "resources=VCPU:4,MEMORY_MB:8192")  # the shape of "unusable"
+    wait_for_text(page, "resources=VCPU:4&")  # the shape of "unusable"
     page.keyboard.press("Escape")
     page.locator("nav").wait_for(timeout=MILLISECONDS)
 
