@@ -103,7 +103,7 @@ def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Ca
     if not minutes:
         return bytes
     count = partial(survival_counts, of.store, of.engine, by, of.search.budget_seconds)
-    return SurvivalGauge(library, 60 * minutes, count).text
+    return SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
 
 
 def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:

@@ -100,12 +100,10 @@ class ShowSurvival(WrittenOutput, command.Lister):
         self.exit_status = EXIT_STATUS[document["verdict"]]
         self.note(*survival_lines(document))
         known = CommandNames(self.app).aggregates if parsed_args.by == "aggregate" else {}
-        return _OF_DOMAIN, [
-            [
-                Shown(each["name"], lambda name: printable(known.get(name, name))),
-                *(each[column] for column in _OF_DOMAIN[1:-1]),
-                Shown(each["lacks"], _amounts),
-            ]
+        shown = {"name": lambda name: printable(known.get(name, name)), "lacks": _amounts}
+        columns = columns_with_names(parsed_args, _OF_DOMAIN, ("reason",))
+        return columns, [
+            [Shown(each[n], shown[n]) if n in shown else each[n] for n in columns]
             for each in (*document["not"], *document["unknown"])
         ]
 

@@ -96,3 +96,11 @@ class SearchDeadlineExceeded(PlacementException):
         "Ask for fewer or more narrowly described groups, or raise "
         "[placement]candidate_search_budget_seconds."
     )
+
+
+class TooManyComputations(PlacementException):
+    callers: int
+    template = (
+        "This process of the service computes or waits for {callers} plans and reports already; "
+        "it computes one at a time, so that other requests are served. Retry in a few seconds."
+    )

@@ -8,7 +8,7 @@ the time at which they were written.
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 
 import webob
 
@@ -21,7 +21,7 @@ Write = Callable[[View], Json]
 """Returns the document of a snapshot."""
 
 
-def from_snapshot(request: Request, write: Write) -> webob.Response:
+def from_snapshot(request: Request, write: Callable[[View], Json | bytes]) -> webob.Response:
     """Return the document that ``write`` returns for the current snapshot, or 304.
 
     Cost of 304: reading the clocks. ``write`` is not called.
@@ -37,24 +37,33 @@ def computed(request: Request, write: Write) -> webob.Response:
     """Return a slow document of the current snapshot: see ``from_snapshot``.
 
     A process computes one at a time; concurrent equal requests share it.
+
+    Raises: TooManyComputations.
     """
-    return from_snapshot(
-        request,
-        lambda view: request.services.shared.result(
-            _key(request, view, request.query_string), lambda: write(view)
-        ),
-    )
+    return from_snapshot(request, lambda view: _shared(request, view, request.query_string, write))
 
 
 def computed_of_body(request: Request, body: object, write: Write) -> webob.Response:
     """Return a slow document of the current snapshot and of the body: see ``computed``."""
     view = request.services.engine.view()
-    key = _key(request, view, json.dumps(body, sort_keys=True))
-    return json_response(request, request.services.shared.result(key, lambda: write(view)))
+    text = json.dumps(body, sort_keys=True)
+    return json_response(request, _shared(request, view, text, write))
 
 
-def _key(request: Request, view: View, asked: str) -> Hashable:
-    return request.path, asked, etag(view.clocks, str(request.version))
+def _shared(request: Request, view: View, asked: str, write: Write) -> bytes:
+    key = (request.path, asked, etag(view.clocks, str(request.version)))
+    return request.services.shared.result(key, lambda: _in_pieces(write(view)))
+
+
+def _in_pieces(document: Json) -> bytes:
+    """Return the text of a document: other threads can run after each item of its lists."""
+    members = (
+        f'"{name}": [{", ".join(map(json.dumps, value))}]'
+        if isinstance(value, list | tuple)
+        else f'"{name}": {json.dumps(value)}'
+        for name, value in document.items()
+    )
+    return f"{{{', '.join(members)}}}".encode("ascii")
 
 
 def etag(clocks: Mapping[int, int], *representation: str) -> str:

@@ -174,6 +174,8 @@ def survival_lines(document: Response) -> Iterator[str]:
     yield f"{document['survive']} of {domains} {nouns(domains, 'domain')} survive" + (
         f"; {unknown} not determined" if unknown else ""
     )
+    for each in (*document["not"], *document["unknown"])[:1]:
+        yield printable(f"  {each['name']}: {each['reason']}")
     if document["skipped"]:
         yield f"  {document['skipped']} servers with allocations on several hosts do not count"
     yield f"  {document['assumes'][0]}"

@@ -75,6 +75,7 @@ def of_survival(domains: int, outcomes: Iterable[Outcome], skipped: int) -> Json
                 "consumers": each.consumers,
                 "stuck": each.stuck,
                 "lacks": each.lacks,
+                "reason": each.reason,
             }
             for each in results
             if each.verdict == listed

@@ -1,7 +1,7 @@
 """The plan of a drain: a move of each consumer, or why there is none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -125,7 +125,7 @@ def lack(scene: Scene, snapshot: Snapshot, needs: Needs) -> str:
     """Return the sentence about needs that fit on no target in a state: what is closest."""
     roots = np.flatnonzero(scene.targets(needs))
     if not len(roots):
-        return "no other enabled host has the aggregates and traits of its host"
+        return _no_target(scene, needs)
     amounts = dict(needs.unsuffixed)
     for resources in needs.others:
         for name, amount in resources:
@@ -155,6 +155,19 @@ def lack(scene: Scene, snapshot: Snapshot, needs: Needs) -> str:
         "no host takes its amounts in these groups: min_unit, max_unit and step_size, and a "
         "provider for each group"
     )
+
+
+def _no_target(scene: Scene, needs: Needs) -> str:
+    """Return the sentence about needs without targets: what no other host has, or not at once."""
+    enabled = scene.targets(replace(needs, of_root=frozenset()))
+    if not enabled.any():
+        return "there is no other enabled host"
+    having = {each: (enabled & each.providers(scene.remaining)).any() for each in needs.of_root}
+    lost = [each for each in having if not having[each]] or having
+    names = sorted(f"{each.subject[:-1]} {','.join(each.names)}" for each in lost)
+    text = f"no other enabled host has {' and '.join(names)} of its host"
+    can_ignore = any(each.subject == "aggregates" for each in lost)
+    return f"{text} (keep=none ignores aggregates)" if can_ignore else text
 
 
 def _largest_by_root(snapshot: Snapshot, name: str) -> AmountArray:

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from types import ModuleType, SimpleNamespace
 
+from placement.core.search.deadline import Deadline
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight.whatif import sql
-from placement.insight.whatif.http import deadline
 from placement.insight.whatif.model import Keep, Verdict
 from placement.insight.whatif.survival import Survival
 
@@ -25,7 +25,8 @@ def survival_counts(store: Store, engine: Engine, by: str, seconds: float) -> Ma
     """Return the number of domains by verdict; ``by`` is as in ``GET /insight/survival``."""
     view = engine.view()
     groups = sql.groups(store, view)
-    survival = Survival(view.snapshot, groups, Keep(), deadline(seconds))
+    deadline = Deadline(seconds, time.monotonic)
+    survival = Survival(view.snapshot, groups, Keep(), deadline)
     kind, _, prefix = by.partition(":")
     domains = list(survival.domains(kind, prefix))
     counts = Counter(outcome.verdict for outcome in survival.until_deadline(domains))

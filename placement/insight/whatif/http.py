@@ -127,18 +127,17 @@ def _drained(
     snapshot, store = view.snapshot, request.services.store
     tops = selected(snapshot, values)
     drained = _mask(snapshot, tops)
-    holders = sql.holders(store, view, drained)
-    if len(holders) > sql.MOST_CONSUMERS:
+    if (count := sql.count(store, view, drained)) > sql.MOST_CONSUMERS:
         raise BadRequest(
-            f"The {len(tops)} providers have {len(holders)} consumers; a plan has at most "
+            f"The {len(tops)} providers have {count} consumers; a plan has at most "
             f"{sql.MOST_CONSUMERS}. Name fewer providers."
         )
-    scene = Scene.of(snapshot, drained, holders, keep_of(values))
+    scene = Scene.of(snapshot, drained, sql.holders(store, view, drained), keep_of(values))
     if groups:
         moving = {holder.uuid for demand in scene.demands for holder in demand.holders}
         staying = {member for group in groups for member in group.members} - moving
         scene = replace(scene, groups=groups, staying=sql.roots(store, view, staying))
-    result = drain(scene, deadline(request.services.search.budget_seconds))
+    result = drain(scene, Deadline(request.services.search.budget_seconds, time.monotonic))
     return document.of_drain(snapshot, tops, scene, result, most)
 
 
@@ -157,8 +156,8 @@ def show_survival(request: Request) -> webob.Response:
 
     def write(view: View) -> Json:
         groups, keep = sql.groups(services.store, view), keep_of(values)
-        limit = deadline(services.search.budget_seconds)
-        survival = Survival(view.snapshot, groups, keep, limit)
+        deadline = Deadline(services.search.budget_seconds, time.monotonic)
+        survival = Survival(view.snapshot, groups, keep, deadline)
         domains = list(survival.domains(by, prefix))
         if not domains:
             raise BadRequest(
@@ -172,16 +171,6 @@ def show_survival(request: Request) -> webob.Response:
         return document.of_survival(count, results, survival.skipped)
 
     return http.computed(request, write)
-
-
-def deadline(seconds: float) -> Deadline:
-    """Return the time limit; at each check of it, other threads of the process may run."""
-
-    def now() -> float:
-        time.sleep(0)
-        return time.monotonic()
-
-    return Deadline(seconds, now)
 
 
 def keep_of(values: Mapping[str, Sequence[str]]) -> Keep:

@@ -1,5 +1,6 @@
 """``POST /insight/room``: where a request fits after the fewest consumers left."""
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
@@ -7,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import webob
 
+from placement.core.search.deadline import Deadline
 from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.exception import BadRequest
@@ -15,7 +17,7 @@ from placement.insight import http, queries
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import question
 from placement.insight.whatif import document, sql
-from placement.insight.whatif.http import KEEP, deadline, keep_of, listed
+from placement.insight.whatif.http import KEEP, keep_of, listed
 from placement.insight.whatif.model import Holder
 from placement.insight.whatif.room import Rooms, Task, rooms
 from placement.parse import validation
@@ -76,8 +78,8 @@ def make_room(request: Request) -> webob.Response:
         )
 
     def found(view: View) -> Rooms:
-        limit = deadline(request.services.search.budget_seconds)
-        return rooms(view.snapshot, task(view), limit)
+        deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
+        return rooms(view.snapshot, task(view), deadline)
 
     return http.computed_of_body(
         request, body, lambda view: document.of_rooms(view.snapshot, found(view))

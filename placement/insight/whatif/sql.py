@@ -22,6 +22,11 @@ MOST_CONSUMERS: Final = 20_000
 _allocation = allocations.c
 
 
+def count(store: Store, view: View, drained: Mask) -> int:
+    """Return the number of consumers with allocations on the drained rows."""
+    return store.read_once(_count, view.snapshot.forest.ids[drained].tolist())
+
+
 def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
     """Return the consumers with allocations on the drained rows, with all their allocations.
 
@@ -124,6 +129,13 @@ def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[tuple[str, int]
 def _literals(values: Iterable[int | str]) -> sa.BindParameter[list[int | str]]:
     """Return values for IN, as many as there are."""
     return sa.bindparam(None, list(values), expanding=True, literal_execute=True)
+
+
+def _count(tx: Transaction, ids: Iterable[int]) -> int:
+    statement = sa.select(sa.func.count(_allocation.consumer_id.distinct())).where(
+        _allocation.resource_provider_id.in_(_literals(ids))
+    )
+    return tx.connection.execute(statement).scalar_one()
 
 
 _Row = tuple[str, int, int, int, str | None, str | None, datetime | None]

@@ -58,13 +58,17 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happens if a domain fails; ``lacks`` are the needs of the consumers that are stuck."""
+    """What happens if a domain fails; ``lacks`` are the needs of the consumers that are stuck.
+
+    ``reason`` is a proof that not all fit, or why this is not determined.
+    """
 
     domain: Domain
     verdict: Verdict
     consumers: int
     stuck: int = 0
     lacks: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
 
 
 class Survival:
@@ -141,7 +145,8 @@ class Survival:
         lacks = Counter[str]()
         for stuck in result.stuck:
             lacks.update(stuck.needs.total)
-        return Outcome(domain, result.verdict, needs.total(), len(result.stuck), lacks)
+        reason = next(iter(result.reasons), "")
+        return Outcome(domain, result.verdict, needs.total(), len(result.stuck), lacks, reason)
 
     def _needs_of(self, domain: Domain) -> Counter[Needs]:
         if len(domain.roots) == 1 and not domain.ignored:

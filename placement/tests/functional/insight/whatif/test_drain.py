@@ -2,13 +2,17 @@
 
 import random
 import uuid
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 
 import pytest
+import requests
 import webtest
 
 from placement.core.model import SHARING_TRAIT
 from placement.tests.support.factories import new_provider
 from placement.tests.support.factories import uuid as new_uuid
+from placement.tests.support.processes import ApiProcess
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
@@ -157,6 +161,28 @@ def test_traits_of_the_root_are_kept(http, store):
     assert drained(http, query)["verdict"] == "fits"
 
 
+def test_the_reason_names_what_no_other_host_has(http, store):
+    http.put("/traits/CUSTOM_AZ_A", headers=HEADERS)
+    query = f"provider={(first := new_provider(store, VCPU=8))}&keep=traits:CUSTOM_AZ_"
+    claim(http, {first: {"VCPU": 3}})
+
+    def reason():
+        (text,) = http.get(f"/insight/drain?{query}", headers=HEADERS).json["reasons"]
+        return text.removeprefix("no other enabled host has ")
+
+    assert reason() == "there is no other enabled host"
+    second, third = (new_provider(store, VCPU=8) for _ in range(2))
+    configure(http, first, "traits", ["CUSTOM_AZ_A"])
+    assert reason() == "trait CUSTOM_AZ_A of its host"
+    configure(http, first, "aggregates", [RACK])
+    configure(http, second, "traits", ["CUSTOM_AZ_A"])
+    assert reason() == f"aggregate {RACK} of its host (keep=none ignores aggregates)"
+    configure(http, third, "aggregates", [RACK])
+    assert reason() == (
+        f"aggregate {RACK} and trait CUSTOM_AZ_A of its host (keep=none ignores aggregates)"
+    )
+
+
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     monkeypatch.setattr("placement.insight.whatif.http.MOST_PROVIDERS", 1)
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
@@ -167,11 +193,41 @@ def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     refused = http.post_json("/insight/drain", body, headers=HEADERS, status=400).json
     assert "selects 2 providers; a plan drains at most 1" in refused["errors"][0]["detail"]
     monkeypatch.setattr("placement.insight.whatif.sql.MOST_CONSUMERS", 1)
+    monkeypatch.delattr("placement.insight.whatif.sql.holders")  # they are counted, not read
     for _ in range(2):
         claim(http, {hosts[0]: {"VCPU": 1}})
     path = f"/insight/drain?provider={hosts[0]}"
     refused = http.get(path, headers=HEADERS, status=400).json
     assert "have 2 consumers; a plan has at most 1" in refused["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+def test_plans_that_wait_leave_threads_for_other_requests(store, database_url, tmp_path):
+    """With 8 threads, 12 plans cannot continue: 4 wait, the others are refused."""
+    host = f"/resource_providers/{new_provider(store, VCPU=8)}"
+    variables = {
+        "OS_PLACEMENT_DATABASE__CONNECTION": database_url,
+        "OS_API__AUTH_STRATEGY": "noauth2",
+    }
+    with (
+        ApiProcess(tmp_path, "--port", "0", **variables) as service,
+        ThreadPoolExecutor(12) as pool,
+    ):
+
+        def get(path):
+            return requests.get(service.url + path, headers=HEADERS, timeout=60)
+
+        assert get(host).status_code == 200
+        with store.engines().writer.begin() as connection:
+            connection.exec_driver_sql("LOCK TABLE allocations IN ACCESS EXCLUSIVE MODE")
+            plan = f"/insight/drain?provider={host[-36:]}&limit_moves="
+            plans = [pool.submit(get, f"{plan}{number}") for number in range(12)]
+            refused = [each.result() for each in islice(as_completed(plans, 60), 8)]
+            assert get(host).status_code == 200
+        for response in refused:
+            assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+            assert "computes or waits for 4" in response.json()["errors"][0]["detail"]
+        assert sorted(each.result().status_code for each in plans) == [200] * 4 + [503] * 8
 
 
 def test_members_of_server_groups_that_stay_are_read(http, store):

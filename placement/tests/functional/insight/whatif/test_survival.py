@@ -54,6 +54,7 @@ def test_hosts_aggregates_and_racks(http, store):
     first, second = by_rack["not"]
     assert (first["name"], first["hosts"], first["consumers"]) == ("CUSTOM_RACK_0", 2, 3)
     assert (first["stuck"], first["lacks"]) == (1, {"VCPU": 5})
+    assert first["reason"].startswith("needs 5 VCPU; the most that one host has free is ")
     assert (second["name"], second["stuck"], second["lacks"]["VCPU"]) == ("CUSTOM_RACK_1", 1, 4)
     by_aggregate = survival(http, "by=aggregate&keep=none")
     assert [each["domain"] for each in by_aggregate["not"]] == RACKS
@@ -82,7 +83,7 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
 def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch):
     hosts = [new_provider(store, VCPU=8) for _ in range(3)]
     claim(http, {hosts[0]: {"VCPU": 2}})
-    monkeypatch.setattr("placement.insight.whatif.http.deadline", lambda _: Ended())
+    monkeypatch.setattr(whatif_http, "Deadline", Ended)
     document = survival(http)
     assert (document["verdict"], document["complete"]) == ("undetermined", False)
     assert (document["survive"], document["undetermined"]) == (0, 3)
@@ -103,19 +104,19 @@ def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch
 def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
     new_provider(store, VCPU=8)
     events = []
-    groups, deadline = sql.groups, whatif_http.deadline
+    groups = sql.groups
 
     def read(*arguments):
         result = groups(*arguments)
         events.append("read")
         return result
 
-    def begin(request):
+    def begin(*arguments):
         events.append("begin")
-        return deadline(request)
+        return Deadline(*arguments)
 
     monkeypatch.setattr(sql, "groups", read)
-    monkeypatch.setattr(whatif_http, "deadline", begin)
+    monkeypatch.setattr(whatif_http, "Deadline", begin)
     assert survival(http)["survive"] == 1
     assert events == ["read", "begin"]
 
@@ -142,6 +143,9 @@ def test_groups_are_read_in_pieces_and_leave_few_objects():
 
 class Ended:
     """A deadline that is over."""
+
+    def __init__(self, *_):
+        pass
 
     def tick(self, *_):
         from placement.exception import SearchDeadlineExceeded  # noqa: PLC0415
