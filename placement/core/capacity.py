@@ -59,11 +59,13 @@ def occupation(inventory: Inventory, used: int) -> str:
     >>> occupation(Inventory(total=1, reserved=1), used=0)  # in maintenance
     'reserved'
     """
-    if capacity(inventory) > used or not inventory.total:
+    if free(inventory, used):
         return ""
     if is_reserved_in_use(inventory, used):
         return "in use, reserved"
-    return "in use" if used else "reserved"
+    if used:
+        return "in use"
+    return "reserved" if inventory.reserved else ""
 
 
 def usable(inventory: Inventory, used: int) -> float:

@@ -225,6 +225,7 @@ def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, ope
     page.get_by_role("link", name=f"Findings {len(findings)} findings").wait_for(
         timeout=MILLISECONDS
     )
+    expect(page.locator("main .note").first).to_have_text(re.compile(r"^As of \d\d:\d\d"))
     first = findings[0]["rows"]["provider"]
     panel = page.locator(".panel", has_text="reserved in use")
     assert "notice" in panel.inner_text()

@@ -135,19 +135,22 @@ def test_a_sentence_has_the_uuid_of_a_host_without_a_name():
 
 
 @pytest.mark.parametrize(
-    ("total", "reserved", "used", "free"),
+    ("inventory", "used", "free"),
     [
-        (8, 0, 10, "0 of 8 VCPU free (in use)"),
-        (8, 2, 6, "0 of 6 VCPU free (in use)"),
-        (8, 2, 7, "0 of 6 VCPU free (in use, reserved)"),
-        (4, 2, 5, "0 of 2 VCPU free (in use)"),
-        (1, 1, 1, "0 of 0 VCPU free (in use, reserved)"),
-        (1, 1, 0, "0 of 0 VCPU free (reserved)"),
-        (8, 2, 5, "1 of 6 VCPU free"),
+        (Inventory(8), 10, "0 of 8 VCPU free (in use)"),
+        (Inventory(8, 2), 6, "0 of 6 VCPU free (in use)"),
+        (Inventory(8, 2), 7, "0 of 6 VCPU free (in use, reserved)"),
+        (Inventory(4, 2), 5, "0 of 2 VCPU free (in use)"),
+        (Inventory(1, 1), 1, "0 of 0 VCPU free (in use, reserved)"),
+        (Inventory(1, 1), 0, "0 of 0 VCPU free (reserved)"),
+        (Inventory(8, 2), 5, "1 of 6 VCPU free"),
+        (Inventory(100, allocation_ratio=1.15), 114, "0 of 114 VCPU free (in use)"),  # 114.99...
+        (Inventory(1, allocation_ratio=0.5), 0, "0 of 0 VCPU free"),
+        (Inventory(8, allocation_ratio=0.0), 0, "0 of 0 VCPU free"),
     ],
 )
-def test_why_nothing_is_free_has_the_words_of_explanations(total, reserved, used, free):
-    host = ProviderUsage(1, {"VCPU": Inventory(total, reserved)}, {"VCPU": used})
+def test_why_nothing_is_free_has_the_words_of_explanations(inventory, used, free):
+    host = ProviderUsage(1, {"VCPU": inventory}, {"VCPU": used})
     state = AllocationState({}, {}, {"host": host}, {"VCPU": 0})
     with pytest.raises(exception.CapacityExceeded) as caught:
         plan_claims(state, [claim(VCPU=2)])
