@@ -317,6 +317,19 @@ def start_nginx(deployment, nginx, site):
     deployment.start(nginx, "-p", deployment.folder, "-c", deployment.folder / "nginx.conf")
 
 
+def certificate(folder, name):
+    """Return the files of a new self-signed certificate for 127.0.0.1, and of its key."""
+    files = folder / f"{name}.crt", folder / f"{name}.key"
+    command = [
+        program("openssl", "apt-get install openssl"),
+        *("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+        *("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"),
+        *("-out", files[0], "-keyout", files[1]),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
 def start_apache(deployment, site, *modules):
     """Start Apache with a site configuration and modules."""
     httpd = program("apache2", "apt-get install apache2")

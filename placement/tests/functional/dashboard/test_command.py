@@ -16,8 +16,9 @@ import pytest
 
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import server
+from placement.tests.support.processes import IS_ROOT
 from placement.tests.support.servers import free_port
-from placement.tests.support.waiting import SECONDS_TO_WAIT
+from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 pytestmark = pytest.mark.xdist_group("chromium")
 
@@ -36,12 +37,12 @@ def environment():
 
 
 @contextmanager
-def dashboard(command, folder):
+def dashboard(command, folder, *options):
     """Run the command; yield the process and the address that it prints."""
     log = folder / "dashboard.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, "--no-browser"], stdout=output, stderr=output, env=environment()
+            [*command, *options], stdout=output, stderr=output, env=environment()
         )
     try:
         deadline = time.monotonic() + SECONDS_TO_START
@@ -67,7 +68,7 @@ def status(url, method="GET"):
 
 
 def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
-    with dashboard(arguments(small.url), tmp_path) as (process, address):
+    with dashboard(arguments(small.url), tmp_path, "--no-browser") as (process, address):
         with urllib.request.urlopen(address, timeout=60) as response:
             assert b"<title>Placement</title>" in response.read()
         with urllib.request.urlopen(f"{address}settings.json", timeout=60) as response:
@@ -82,6 +83,27 @@ def test_it_serves_the_page_and_forwards_reads(small, tmp_path):
         assert process.wait(SECONDS_TO_WAIT) == 0
 
 
+BROWSER = """#!/bin/sh
+setpriv --reuid=nobody --regid=nogroup --clear-groups cat /proc/$$/cmdline > "$0.arguments"
+"""
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can run a command as another user")
+def test_other_users_read_the_address_in_the_arguments_of_the_browser(
+    small, tmp_path, monkeypatch
+):
+    browser = tmp_path / "browser"
+    browser.write_text(BROWSER)
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    seen = tmp_path / "browser.arguments"
+    with dashboard(arguments(small.url), tmp_path, "--no-browser") as (_, address):
+        assert status(address) == 200
+    assert not seen.exists()
+    with dashboard(arguments(small.url), tmp_path) as (_, address):
+        wait_until(lambda: seen.exists() and address in seen.read_text())
+
+
 def names(address):
     url = f"{address.removesuffix('page/')}names"
     with urllib.request.urlopen(url, timeout=60) as response:
@@ -94,7 +116,7 @@ def test_it_has_the_names_of_nova_and_keystone(small, tmp_path):
         nova.servers = [server(f"uuid{number}", name=f"web-{number}") for number in range(5)]
         nova.projects, nova.aggregates = {"p": "shop"}, {"a": "az1"}
         command = [OPENSTACK, *nova.credentials(), *COMMAND]
-        with dashboard(command, tmp_path) as (_, address):
+        with dashboard(command, tmp_path, "--no-browser") as (_, address):
             assert names(address) == {
                 "aggregates": {"a": "az1"},
                 "projects": {"p": "shop"},
@@ -105,12 +127,12 @@ def test_it_has_the_names_of_nova_and_keystone(small, tmp_path):
 
 
 def test_without_a_catalog_there_are_no_names(small, tmp_path):
-    with dashboard(arguments(small.url), tmp_path) as (_, address):
+    with dashboard(arguments(small.url), tmp_path, "--no-browser") as (_, address):
         assert names(address) == {"aggregates": {}, "projects": {}, "servers": {}}
 
 
 def test_a_service_that_stops_is_a_bad_gateway(small_to_change, tmp_path):
-    with dashboard(arguments(small_to_change.url), tmp_path) as (_, address):
+    with dashboard(arguments(small_to_change.url), tmp_path, "--no-browser") as (_, address):
         small_to_change.stop()
         assert status(f"{address.removesuffix('page/')}providers") == 502
 

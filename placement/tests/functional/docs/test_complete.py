@@ -303,9 +303,17 @@ def test_each_module_of_the_tests_support_is_listed():
     assert modules <= set(re.findall(r"``(\w+)``", "".join(lines)))
 
 
+SECURITY = (docs.SOURCE / "admin" / "security.rst").read_text()
+
+
 def test_the_tests_that_hold_the_protections_exist():
-    page = (docs.ROOT / "doc" / "source" / "admin" / "security.rst").read_text()
-    named = set(re.findall(r"``(test_\w+)``", page))
+    named = set(re.findall(r"``(test_\w+)``", SECURITY))
     tests = "".join(path.read_text() for path in (PACKAGE / "tests").rglob("test_*.py"))
-    assert len(named) > 20
     assert {name for name in named if f"def {name}(" not in tests} == set()
+
+
+def test_each_section_and_each_row_of_the_threat_model_names_its_tests():
+    threat_model, *sections = re.split(r"\n.+\n[=-]{3,}\n", SECURITY)[3:]
+    rows = [row.rpartition("\n     - ")[2] for row in threat_model.split("\n   * - ")[2:]]
+    assert (len(rows), len(sections)) == (11, 6)
+    assert [each for each in (*rows, *sections) if "``test_" not in each] == []

@@ -37,19 +37,25 @@ project_domain_id = default
 
 
 @pytest.fixture(scope="session")
-def keystone(tmp_path_factory):
+def keystone_folder(tmp_path_factory):
+    """The folder with the database and the keys of Keystone."""
+    return tmp_path_factory.mktemp("keystone")
+
+
+@pytest.fixture(scope="session")
+def keystone(keystone_folder):
     """The URL of a Keystone."""
     if not PYTHON.exists():
         if os.environ.get("CI") == "true":
             raise FileNotFoundError(PYTHON)
         pytest.skip("Keystone is not installed: make .keystone/.installed")
-    folder = tmp_path_factory.mktemp("keystone")
-    command = [PYTHON, "-W", "ignore", serve.__file__, folder]
+    command = [PYTHON, "-W", "ignore", serve.__file__, keystone_folder]
+    output = keystone_folder / "output"
     with (
-        (folder / "output").open("wb") as errors,
+        output.open("wb") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
     ):
-        yield process.stdout.readline().strip() or pytest.fail((folder / "output").read_text())
+        yield process.stdout.readline().strip() or pytest.fail(output.read_text())
         process.terminate()
 
 
@@ -117,20 +123,30 @@ def backend():
 @pytest.fixture
 def conf(database_url, keystone, tmp_path):
     """The options of a service, read from a file as in any deployment."""
-    file = tmp_path / "placement.conf"
-    file.write_text(
-        CONFIGURATION.format(database=database_url, keystone=keystone, password=serve.PASSWORD)
-    )
+    return configured(tmp_path, database_url, keystone)
+
+
+def configured(folder, database_url, keystone, lines=""):
+    """Return the options of a service; ``lines`` are more of [keystone_authtoken]."""
+    file = folder / "placement.conf"
+    text = CONFIGURATION.format(database=database_url, keystone=keystone, password=serve.PASSWORD)
+    file.write_text(text + lines)
     return wsgi.read_configuration([str(file)])
 
 
 @pytest.fixture
 def http(application):
     """Return a function that asks as the owner of a token does."""
+    return asking(application)
+
+
+def asking(application):
+    """Return a function that sends the requests of the owner of a token to an application."""
     client = webtest.TestApp(application)
 
     def ask(token, path, method="GET", body=b"", **headers):
         headers |= {"OpenStack-API-Version": "placement latest"}
+        headers["Content-Type"] = "application/json"
         if token is not None:
             headers["X-Auth-Token"] = token
         return client.request(path, method=method, body=body, headers=headers, status="*")

@@ -23,6 +23,8 @@ key_repository = {folder}/keys
 key_repository = {folder}/keys
 [identity]
 password_hash_rounds = 4
+[oslo_middleware]
+enable_proxy_headers_parsing = true
 """
 
 

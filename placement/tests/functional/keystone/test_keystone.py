@@ -3,16 +3,22 @@
 import json
 import logging
 import re
+import socket
+import time
 from pathlib import Path
 
+import msgpack
 import pytest
 import webtest
+from cryptography.fernet import Fernet
 
 import placement
 from placement import deploy
 from placement.handler import ROUTE_DECLARATIONS
 from placement.http.auth import keystone_url
-from placement.tests.functional.keystone.conftest import DOMAIN
+from placement.tests.functional.keystone.conftest import DOMAIN, asking, configured
+from placement.tests.support.processes import certificate, program, start_nginx
+from placement.tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
 
@@ -50,8 +56,7 @@ def rule(answer):
 
 
 def reshape(http, token):
-    body = {"Content-Type": "application/json"}
-    return http(token, "/reshaper", "POST", **body)
+    return http(token, "/reshaper", "POST")
 
 
 def test_the_root_is_open(http):
@@ -74,6 +79,61 @@ def test_a_revoked_token_is_none(http, cloud, admin):
     cloud.revoke(token)
     assert http(token, PROVIDERS).status_int == 401
     assert http(admin, PROVIDERS).status_int == 200
+
+
+def expired(token, keystone_folder):
+    """Return a token of the same user that has expired, written with the key of Keystone."""
+    (*_, newest) = sorted((keystone_folder / "keys").iterdir())
+    key = Fernet(newest.read_bytes())
+    payload = msgpack.unpackb(key.decrypt(token + "=" * (-len(token) % 4)))
+    payload[4] = time.time() - 60
+    return key.encrypt(msgpack.packb(payload)).decode().rstrip("=")
+
+
+def test_an_expired_token_is_accepted_with_the_token_of_a_service(
+    http, keystone_folder, admin, service, reader
+):
+    token = expired(admin, keystone_folder)
+    assert http(token, PROVIDERS).status_int == 401
+    assert http(token, PROVIDERS, **{"X-Service-Token": reader}).status_int == 401
+    assert http(token, PROVIDERS, **{"X-Service-Token": service}).status_int == 200
+
+
+TLS_PROXY = """
+server {{
+    listen {listen} ssl;
+    ssl_certificate {certificate};
+    ssl_certificate_key {key};
+    location / {{
+        proxy_pass {keystone};
+        proxy_set_header Host $http_host;
+        proxy_set_header X-Forwarded-Proto https;
+    }}
+}}
+"""
+
+
+def test_the_certificate_of_keystone_is_verified_by_cafile(
+    conf, application, deployment, keystone, admin
+):
+    own, key = certificate(deployment.folder, "own")
+    other, _ = certificate(deployment.folder, "other")
+    names = {"listen": deployment.address, "keystone": keystone.removesuffix("/v3")}
+    site = TLS_PROXY.format(certificate=own, key=key, **names)
+    start_nginx(deployment, program("nginx", "apt-get install nginx-light"), site)
+    wait_until(lambda: is_open(deployment.port), message=deployment.logs)
+
+    def status(cafile):
+        url, database = f"https://{deployment.address}", conf.placement_database.connection
+        https = configured(deployment.folder, database, url, f"cafile = {cafile}\n")
+        return asking(deploy.loadapp(https))(admin, PROVIDERS).status_int
+
+    assert [status(file) for file in (own, other)] == [200, 503]
+
+
+def is_open(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_identity_headers_of_clients_are_ignored(http, reader):
@@ -130,9 +190,7 @@ def claim(http, token, project):
 
 
 def write(http, token, method, path, document):
-    body = json.dumps(document).encode()
-    response = http(token, path, method, body, **{"Content-Type": "application/json"})
-    assert response.status_int < 300
+    assert http(token, path, method, json.dumps(document).encode()).status_int < 300
 
 
 # --- the sample policy of an auditor ------------------------------------------------------
@@ -152,14 +210,7 @@ def auditor(cloud):
 def audited(conf, application, http):
     """Our service with the sample among its policy files."""
     conf.set_override("policy_dirs", [str(AUDITOR)], "oslo_policy")
-    client = webtest.TestApp(deploy.loadapp(conf))
-
-    def ask(token, path, method="GET"):
-        headers = {"X-Auth-Token": token, "OpenStack-API-Version": "placement latest"}
-        headers["Content-Type"] = "application/json"
-        return client.request(path, method=method, headers=headers, status="*")
-
-    return ask
+    return asking(deploy.loadapp(conf))
 
 
 ROUTES = [

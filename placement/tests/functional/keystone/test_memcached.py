@@ -12,9 +12,8 @@ import memcache
 import pytest
 import webtest
 
-from placement import wsgi
 from placement.http import auth
-from placement.tests.functional.keystone.conftest import CONFIGURATION
+from placement.tests.functional.keystone.conftest import configured
 
 pytestmark = pytest.mark.xdist_group("keystone")
 ENCRYPTED = "memcache_security_strategy = ENCRYPT\nmemcache_secret_key = secret\n"
@@ -104,10 +103,7 @@ def disconnected(monkeypatch):
 
 def client(folder, *options, keystone="http://127.0.0.1:9"):
     """Return a client of an application behind authentication, which responds with the user."""
-    file = folder / "placement.conf"
-    text = CONFIGURATION.format(database="sqlite://", keystone=keystone, password="secret")
-    file.write_text("\n".join((text, *options)))
-    conf = wsgi.read_configuration([str(file)])
+    conf = configured(folder, "sqlite://", keystone, "\n".join(options))
     return webtest.TestApp(auth.Keystone(_show_user, conf))
 
 
@@ -158,6 +154,8 @@ def test_a_token_in_memcached_is_used_without_keystone(tmp_path, keystone, cloud
         second = client(tmp_path, servers, options).get("/v", headers=headers)
     assert first.text == second.text
     assert server.commands == ["get", "set", "get"]
+    ((_, stored),) = server.values.values()
+    assert (headers["X-Auth-Token"].encode() in stored) is not bool(options)
 
 
 @pytest.mark.parametrize("option", ["memcache_tls_enabled", "memcache_sasl_enabled"])

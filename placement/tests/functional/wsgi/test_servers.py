@@ -3,7 +3,6 @@
 The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
-import itertools
 import os
 import re
 import resource
@@ -32,6 +31,7 @@ from placement.tests.support.processes import (
     ROOT,
     START_TIMEOUT_SECONDS,
     WSGI_FILE,
+    certificate,
     check_claims,
     program,
     sample,
@@ -168,6 +168,19 @@ def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
 REQUEST_BODY_LIMIT = "    LimitRequestBody 16777216\n"
 
 
+@contextmanager
+def sent(requests, port):
+    """Send each of the requests on a connection of its own, and yield the open connections."""
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
+            for _ in requests
+        ]
+        for connection, request in zip(connections, requests, strict=True):
+            connection.sendall(request.encode())
+        yield connections
+
+
 @pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("name", ["nginx", "apache"])
@@ -186,20 +199,30 @@ def test_slow_bodies_behind_a_web_server(behind_proxy, deployment, name):
         start_apache_proxy(deployment, path, *modules, timeout=(REQUEST_BODY_LIMIT, timeout))
     deployment.wait("/placement/")
     slow = SLOW_ALLOWED.replace("/", "/placement/", 1)
-    with ExitStack() as stack:
-        connections = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", deployment.port), 60))
-            for _ in range(40)
-        ]
-        for connection in connections:
-            connection.sendall(slow.encode())
-        stack.enter_context(continuous_bytes(connections))
+    with sent([slow] * 40, deployment.port) as connections, continuous_bytes(connections):
         time.sleep(1)
         assert deployment.request("GET", "/placement/resource_providers").status_code == 200
         if name == "nginx":  # while the bodies are unfinished
             assert select.select(connections, [], [], 0)[0] == []
         else:
             assert len(select.select(connections, [], [])[0]) > 0
+
+
+FEW_THREADS = "ServerLimit 1\nThreadsPerChild 2\nMaxRequestWorkers 2\n"
+HEADS = "RequestReadTimeout header=20\n"
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("uwsgi")
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_slow_heads_block_apache_until_mod_reqtimeout_closes_them(behind_proxy, deployment):
+    lines = ("<VirtualHost ", f"{FEW_THREADS}{HEADS}<VirtualHost ")
+    modules = ("reqtimeout", "headers")
+    start_apache_proxy(deployment, behind_proxy.uwsgi_socket, *modules, lines=lines)
+    deployment.wait("/placement/")
+    with sent([SLOW["head"]] * 2, deployment.port) as clients, continuous_bytes(clients):
+        wait_until(lambda: not responds(f"{deployment.url}/placement/"))
+        wait_until(lambda: responds(f"{deployment.url}/placement/"))
 
 
 def nginx_site(deployment, path, *, tls=False, **changes):
@@ -260,9 +283,9 @@ def test_clients_behind_a_proxy_cannot_forge_links(deployment, name):
 @pytest.mark.parametrize("name", ["nginx", "apache"])
 def test_the_samples_of_web_servers_serve_tls(deployment, name):
     path = start_uwsgi_behind_proxy(deployment)
-    certificate, key = certified(deployment.folder)
+    authority, key = certificate(deployment.folder, "placement")
     files = {
-        "certificate": ("/etc/ssl/certs/placement.pem", str(certificate)),
+        "certificate": ("/etc/ssl/certs/placement.pem", str(authority)),
         "key": ("/etc/ssl/private/placement.key", str(key)),
     }
     if name == "nginx":
@@ -273,25 +296,14 @@ def test_the_samples_of_web_servers_serve_tls(deployment, name):
         lines = ("    # SSL", "    SSL")
         start_apache_proxy(deployment, path, "ssl", "socache_shmcb", tls=lines, **files)
     url = f"https://{deployment.address}/placement"
-    wait_until(lambda: is_served(url, certificate), START_TIMEOUT_SECONDS)
-    assert created(url, {}, verify=certificate).startswith(url)
+    wait_until(lambda: is_served(url, authority), START_TIMEOUT_SECONDS)
+    assert created(url, {}, verify=authority).startswith(url)
 
 
-def is_served(url, certificate):
+def is_served(url, authority):
     with suppress(requests.ConnectionError):
-        return requests.get(f"{url}/", verify=certificate, timeout=60).status_code == 200
+        return requests.get(f"{url}/", verify=authority, timeout=60).status_code == 200
     return False
-
-
-def certified(folder):
-    """Return the files of a certificate for 127.0.0.1, and of its key."""
-    certificate, key = folder / "placement.pem", folder / "placement.key"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    subject = ["-subj", "/CN=placement", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(
-        [*command, *subject, "-keyout", key, "-out", certificate], check=True, capture_output=True
-    )
-    return certificate, key
 
 
 FOREIGN_APPLICATION = """
@@ -524,20 +536,22 @@ ALLOWED_GROWTH_BYTES = 50 * 2**20
 @pytest.fixture(scope="module")
 def container(copied_database_url):
     """One deployment with the configuration of the container image for several tests."""
-    with configured_deployment(copied_database_url) as deployment:
-        yield from started_container(deployment)
+    with configured_deployment(copied_database_url) as deployment, started_container(deployment):
+        yield deployment
 
 
-def started_container(deployment):
+@contextmanager
+def started_container(deployment, threads=8):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * SLOW_CLIENTS), hard))
     text = (ROOT / "packaging" / "container-uwsgi.ini").read_text()
     text = text.replace(":8778", deployment.address).replace("/tmp/", f"{deployment.folder}/")
+    text = text.replace("threads = 8", f"threads = {threads}")
     (deployment.folder / "uwsgi.ini").write_text(text)
     deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"))
     wait_for_applications(deployment, "output", 2)
     deployment.wait()
-    yield deployment
+    yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
@@ -558,15 +572,8 @@ SLOW_ALLOWED = SLOW["body"].replace("9\r\n", f"9000\r\n{ALLOWED}")
 def test_the_container_serves_others_while_slow_clients_are_connected(container, slow):
     serve_some_requests(container)
     before = resident_bytes(container)
-    address = ("127.0.0.1", container.port)
-    with ExitStack() as stack:
-        connections = [
-            stack.enter_context(socket.create_connection(address, START_TIMEOUT_SECONDS))
-            for _ in range(SLOW_CLIENTS)
-        ]
-        for connection in connections:
-            connection.sendall(SLOW[slow].encode())
-        stack.enter_context(continuous_bytes(connections))
+    slow_requests = [SLOW[slow]] * SLOW_CLIENTS
+    with sent(slow_requests, container.port) as connections, continuous_bytes(connections):
         serve_some_requests(container)
         assert resident_bytes(container) < before + ALLOWED_GROWTH_BYTES
 
@@ -646,16 +653,26 @@ def check_kept_connections(deployment):
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-@pytest.mark.xdist_group("uwsgi")
-def test_slow_clients_of_the_container_behind_nginx(container, deployment):
-    check_slow_clients(deployment, container.address, 80)
+def test_slow_clients_of_the_container_behind_nginx(database_url, deployment):
+    """Without nginx, slow bodies and unread responses occupy the threads: one of each worker."""
+    add_many_traits(database_url)
+    with configured_deployment(database_url) as container, started_container(container, 1):
+        for slow in (SLOW_ALLOWED, UNREAD):
+            with sent([slow] * 4, container.port) as clients, continuous_bytes(clients):
+                wait_until(lambda: not responds(container.url), message=container.logs)
+        check_slow_clients(deployment, container.address)
+
+
+def responds(url):
+    with suppress(requests.Timeout):
+        return requests.get(url, timeout=2).status_code == 200
+    return False
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_slow_clients_of_gunicorn_behind_nginx(database_url, deployment):
-    """Without nginx, an unread response occupies one of the two threads without a limit."""
-    with sa.create_engine(database_url).begin() as connection:
-        connection.exec_driver_sql(MANY_TRAITS)
+    """Without nginx, slow clients without a token occupy the two threads without a limit."""
+    add_many_traits(database_url)
     deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
     gunicorn, address = program("gunicorn", "pip install gunicorn"), f"127.0.0.1:{free_port()}"
     changes = {"bind": ("127.0.0.1:8778", address), "threads": ("threads = 8", "threads = 1")}
@@ -663,7 +680,10 @@ def test_slow_clients_of_gunicorn_behind_nginx(database_url, deployment):
     (deployment.folder / "gunicorn.py").write_text(text)
     deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.py")
     wait_until_ready(deployment, 2)
-    check_slow_clients(deployment, address, 12)
+    slow = [SLOW["head"]] * 4
+    with sent(slow, address.rpartition(":")[2]) as clients, continuous_bytes(clients):
+        wait_until(lambda: not responds(f"http://{address}"), message=deployment.logs)
+    check_slow_clients(deployment, address)
 
 
 MANY_TRAITS = """
@@ -671,27 +691,27 @@ INSERT INTO traits (name) WITH RECURSIVE numbers(number) AS (
     SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 100000
 ) SELECT printf('CUSTOM_%0200d', number) FROM numbers
 """
+
+
+def add_many_traits(database_url):
+    """Add traits, so that the list of all is a response of 20 MB."""
+    with sa.create_engine(database_url).begin() as connection:
+        connection.exec_driver_sql(MANY_TRAITS)
+
+
 UNREAD = (
     f"GET /traits HTTP/1.1\r\nHost: a\r\nOpenStack-API-Version: placement 1.6\r\n{ALLOWED}\r\n"
 )
 
 
-def check_slow_clients(deployment, address, clients):
+def check_slow_clients(deployment, address):
     """Send requests slowly to nginx, as the page has it, or do not read the responses."""
     nginx = program("nginx", "apt-get install nginx-light")
     lines = lines_of_page("client_max_body_size ", address)
     start_nginx(deployment, nginx, f"server {{ listen {deployment.address};\n{lines}}}\n")
     deployment.wait()
-    with ExitStack() as stack:
-        connections = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", deployment.port), 60))
-            for _ in range(clients)
-        ]
-        for connection, slow in zip(
-            connections, itertools.cycle((SLOW["head"], SLOW_ALLOWED, UNREAD))
-        ):
-            connection.sendall(slow.encode())
-        stack.enter_context(continuous_bytes(connections))
+    slow = [SLOW["head"], SLOW_ALLOWED, UNREAD] * 4
+    with sent(slow, deployment.port) as connections, continuous_bytes(connections):
         time.sleep(5)
         serve_some_requests(deployment)
         link = created(deployment.url, FORGED)

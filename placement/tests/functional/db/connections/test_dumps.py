@@ -70,9 +70,9 @@ def requests(host):
             *(f"{provider_path}/{part}" for part in ("traits", "aggregates")),
         )
     )
-    generation = {"resource_provider_generation": 1}
-    yield "PUT", f"{provider_path}/traits", {"traits": ["HW_CPU_X86_AVX2"], **generation}
-    yield "PUT", f"{provider_path}/aggregates", {"aggregates": [uuid()], **generation}
+    for generation, noun, value in ((1, "traits", "HW_CPU_X86_AVX2"), (2, "aggregates", uuid())):
+        body = {"resource_provider_generation": generation, noun: [value]}
+        yield "PUT", f"{provider_path}/{noun}", body
     claim_body = {
         "allocations": {host: {"resources": {"VCPU": 1}}},
         "project_id": uuid(),

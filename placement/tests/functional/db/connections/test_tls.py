@@ -1,7 +1,6 @@
 """Drivers encrypt if the server offers it, and verify what the options of TLS say."""
 
 import shutil
-import subprocess
 
 import pytest
 
@@ -10,19 +9,7 @@ from placement.cmd import errors
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.support import servers
-from placement.tests.support.processes import IS_ROOT
-
-
-def certificate(folder, name):
-    """Return a new self-signed certificate for 127.0.0.1, and its key."""
-    files = folder / f"{name}.crt", folder / f"{name}.key"
-    command = [
-        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-        *("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"),
-        *("-out", files[0], "-keyout", files[1]),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    return files
+from placement.tests.support.processes import IS_ROOT, certificate
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +20,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(folder):
     try:
-        servers.find("mariadbd"), servers.find("openssl")
+        servers.find("mariadbd")
     except servers.Missing as missing:
         pytest.skip(f"NOT TESTED: {missing}")
     own, key = certificate(folder, "own")

@@ -6,8 +6,9 @@ from contextlib import suppress
 import pytest
 import webtest
 
+from placement.db import tables
 from placement.tests.functional.insight.whatif.test_drain import HEADERS, claim, configure
-from placement.tests.support.factories import new_provider
+from placement.tests.support.factories import new_provider, rows
 
 ZONE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 
@@ -117,6 +118,17 @@ def test_only_evictable_consumers_are_evicted(http, store):
     answer = room(http, query, by="evict", evictable={"consumers": [upper]})
     leave(http, answer["rooms"][0]["consumers"][0])
     assert claimed(http, query) == {host}
+
+
+def test_a_plan_of_room_changes_no_row(http, store):
+    full, other = new_provider(store, VCPU=8), new_provider(store, VCPU=8)
+    for host in (full, other):
+        claim(http, {host: {"VCPU": 5}})
+    claim(http, {full: {"VCPU": 2}})
+    before = [rows(store, table) for table in tables.metadata.sorted_tables]
+    for fields in ({}, {"by": "evict", "evictable": {"types": ["INSTANCE"]}}):
+        assert room(http, "resources=VCPU:3", **fields)["verdict"] == "fits"
+    assert [rows(store, table) for table in tables.metadata.sorted_tables] == before
 
 
 def test_no_room(http, store):
