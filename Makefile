@@ -98,8 +98,9 @@ container-requirements: $(VENV)/.package  ## Pin the newest releases of the cont
 		--python-version 3.11 --extra container --extra metrics --extra postgresql pyproject.toml \
 		--output-file packaging/container-requirements.txt
 
-test-docs: $(VENV)/.test $(VENV)/.package .keystone/.installed  ## Follow the installation and migration pages in a container, as root
-	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 placement/tests/functional/docs/followed placement/tests/functional/docs/test_all_commands.py
+test-docs: T = placement/tests/functional/docs/followed placement/tests/functional/docs/test_all_commands.py
+test-docs: $(VENV)/.test $(VENV)/.package .keystone/.installed  ## Follow the pages: commands, and installation and migration in a container, as root
+	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 $(T)
 
 lint: $(VENV)/.lint  ## Check format, style and types
 	$(BIN)/ruff format --check

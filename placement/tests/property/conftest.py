@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "placement",
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "20")),
+    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "12")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

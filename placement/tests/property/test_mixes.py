@@ -25,7 +25,7 @@ from placement.tests.support.oracle import Oracle
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import request_of
 
-WORLDS = int(os.environ.get("MIX_WORLDS", "200"))
+WORLDS = int(os.environ.get("MIX_WORLDS", "80"))
 FIRST = int(os.environ.get("MIX_FIRST", "0"))
 MOST_STEPS = 20_000
 

@@ -32,7 +32,7 @@ from placement.tests.support.factories import assert_sound
 from placement.tests.support.snapshots import by_id, contents
 
 # a long run: PROPERTY_EXAMPLES=2000
-EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "40")) // 2
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "24")) // 2
 STEPS = 30
 
 HOSTS = [f"00000000-0000-4000-8000-00000000000{digit}" for digit in range(5)]

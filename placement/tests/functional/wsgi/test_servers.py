@@ -65,6 +65,7 @@ def copied_database_url(kept_databases, tmp_path_factory):
 def behind_proxy(copied_database_url):
     """One uWSGI with the sample configuration for several tests, which do not restart it."""
     with configured_deployment(copied_database_url) as deployment:
+        deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
         deployment.uwsgi_socket = start_uwsgi_behind_proxy(deployment)
         yield deployment
 
@@ -82,16 +83,19 @@ def behind_proxy(copied_database_url):
 )
 def test_uwsgi(deployment, options):
     start_uwsgi(deployment, *options)
+    check_that_workers_have_no_additional_threads(deployment)
     check_claims(deployment)
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_workers_have_no_additional_threads(deployment):
+def check_that_workers_have_no_additional_threads(deployment):
     """The kernel may deliver a signal to any thread; uWSGI stops only from its own threads."""
-    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, "--lazy-apps")
+
+    def threads():
+        return [worker.num_threads() for worker in deployment.children()]
+
     # the threads of a worker start after its application is loaded
-    wait_until(lambda: min(worker.num_threads() for worker in deployment.children()) >= 4)
-    assert [worker.num_threads() for worker in deployment.children()] == [4, 4]
+    wait_until(lambda: len(threads()) == 2 and min(threads()) >= 4)
+    assert threads() == [4, 4]
 
 
 @pytest.mark.parametrize("backend", ["postgresql", "sqlite"])
@@ -260,12 +264,12 @@ def created(url, headers, **options):
     return response.headers["location"]
 
 
+@pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("name", ["nginx", "apache"])
-def test_clients_behind_a_proxy_cannot_forge_links(deployment, name):
+def test_clients_behind_a_proxy_cannot_forge_links(behind_proxy, deployment, name):
     """X-Forwarded-Host of a client became the host of links: location: https://evil..."""
-    deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
-    path = start_uwsgi_behind_proxy(deployment)
+    path = behind_proxy.uwsgi_socket
     if name == "nginx":
         nginx = program("nginx", "apt-get install nginx-light")
         start_nginx(deployment, nginx, nginx_site(deployment, path))
@@ -274,15 +278,16 @@ def test_clients_behind_a_proxy_cannot_forge_links(deployment, name):
     deployment.wait("/placement/")
     link = created(f"{deployment.url}/placement", FORGED)
     assert link.startswith(f"http://{deployment.address}/placement/resource_providers/")
-    logs = deployment.logs()
+    logs = deployment.logs() + behind_proxy.logs()
     assert "evil" not in logs
     assert "192.0.2.9" not in logs
 
 
+@pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("name", ["nginx", "apache"])
-def test_the_samples_of_web_servers_serve_tls(deployment, name):
-    path = start_uwsgi_behind_proxy(deployment)
+def test_the_samples_of_web_servers_serve_tls(behind_proxy, deployment, name):
+    path = behind_proxy.uwsgi_socket
     authority, key = certificate(deployment.folder, "placement")
     files = {
         "certificate": ("/etc/ssl/certs/placement.pem", str(authority)),
@@ -485,6 +490,9 @@ def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deploymen
     (deployment.folder / "gunicorn.conf.py").write_text(configuration)
     deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.conf.py")
     wait_until_ready(deployment, 2)
+    # by default, Gunicorn takes SCRIPT_NAME of a client at 127.0.0.1, as a proxy is
+    link = created(deployment.url, {"SCRIPT_NAME": "/evil"})
+    assert link.startswith(f"{deployment.url}/resource_providers/")
     before = new_workers(deployment)
     with continuous_requests(f"{deployment.url}/resource_providers") as statuses:
         for number, counts in ((signal.SIGTTIN, (3, 4)), (signal.SIGTTOU, (3, 2))):
@@ -779,18 +787,6 @@ def test_gunicorn(deployment, options):
         "placement.wsgi.api:application",
     )
     check_claims(deployment)
-
-
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_the_sample_of_gunicorn_takes_no_path_of_a_client(deployment):
-    """By default, Gunicorn takes SCRIPT_NAME of a client at 127.0.0.1, as a proxy is."""
-    gunicorn = program("gunicorn", "pip install gunicorn")
-    text = sample("gunicorn/placement-api.py", bind=("127.0.0.1:8778", deployment.address))
-    (deployment.folder / "gunicorn.py").write_text(text)
-    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.py")
-    deployment.wait("/")
-    link = created(deployment.url, {"SCRIPT_NAME": "/evil"})
-    assert link.startswith(f"{deployment.url}/resource_providers/")
 
 
 # --- Apache -------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from placement.tests.functional.db.interleavings.kinds import KINDS
 from placement.tests.functional.db.interleavings.pairs import pairs
 
 IS_EXHAUSTIVE = "INTERLEAVINGS" in os.environ  # `make stress`
-DRAWN = 4
+DRAWN = 2
 CONFLICTS = [
     ("release", "change allocations"),
     ("move a tree", "move a tree back"),
@@ -59,7 +59,9 @@ def tried(empty_store, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_conflicts_in_both_orders(tried, is_reversed):
+def test_conflicts_in_both_orders(tried, is_reversed, backend):
+    if backend == "sqlite" and is_reversed and not IS_EXHAUSTIVE:
+        pytest.skip("one transaction writes at a time: the other one begins before it or after it")
     ordered = [pair[::-1] if is_reversed else pair for pair in CONFLICTS]
     failures = [failure for pair in ordered for failure in tried.failures(*pair)]
     assert not failures, "\n".join(failures)
