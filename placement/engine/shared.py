@@ -13,7 +13,7 @@ from placement.exception import TooManyComputations
 T = TypeVar("T")
 
 _MOST_CALLERS: Final = 4
-"""A process has 8 threads or more: the others continue to serve short requests."""
+"""Of unlike computations. A process has 8 threads or more: the others serve short requests."""
 
 _SWITCH_SECONDS: Final = 0.0005
 _SWITCH_SECONDS_OF_PROCESS: Final = sys.getswitchinterval()
@@ -21,7 +21,7 @@ _SWITCH_SECONDS_OF_PROCESS: Final = sys.getswitchinterval()
 
 @dataclass(slots=True)
 class SharedRuns:
-    """Runs one computation at a time; a few callers wait, all others are refused.
+    """Runs one computation at a time, and shares it.
 
     Callers that wait get the result of the run that they waited for, if it has the same key. The
     result may be older than the call: it says its time.
@@ -34,21 +34,27 @@ class SharedRuns:
     _last: tuple[Hashable, float, Any] = (None, float("-inf"), None)
 
     def result(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the result of ``compute``, or of an equal run that ended after the call.
+        """Return the result of ``compute``, or of an equal run that ended after the call."""
+        called_at = time.monotonic()
+        with self._running, _other_threads_first():
+            last_key, ended_at, last = self._last
+            if last_key == key and ended_at >= called_at:
+                return cast("T", last)
+            result = compute()
+            self._last = key, time.monotonic(), result
+            return result
+
+    def result_for_few(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Return the result, as above; if a few callers of this method wait, refuse the next one.
+
+        It is for computations that differ from request to request: each waits for all others.
 
         Raises: TooManyComputations.
         """
-        called_at = time.monotonic()
         if not self._callers.acquire(blocking=False):
             raise TooManyComputations(_MOST_CALLERS)
         try:
-            with self._running, _other_threads_first():
-                last_key, ended_at, last = self._last
-                if last_key == key and ended_at >= called_at:
-                    return cast("T", last)
-                result = compute()
-                self._last = key, time.monotonic(), result
-                return result
+            return self.result(key, compute)
         finally:
             self._callers.release()
 

@@ -101,6 +101,6 @@ class SearchDeadlineExceeded(PlacementException):
 class TooManyComputations(PlacementException):
     callers: int
     template = (
-        "This process of the service computes or waits for {callers} plans and reports already; "
+        "This process of the service computes or waits for {callers} plans already; "
         "it computes one at a time, so that other requests are served. Retry in a few seconds."
     )

@@ -52,7 +52,7 @@ def computed_of_body(request: Request, body: object, write: Write) -> webob.Resp
 
 def _shared(request: Request, view: View, asked: str, write: Write) -> bytes:
     key = (request.path, asked, etag(view.clocks, str(request.version)))
-    return request.services.shared.result(key, lambda: _in_pieces(write(view)))
+    return request.services.shared.result_for_few(key, lambda: _in_pieces(write(view)))
 
 
 def _in_pieces(document: Json) -> bytes:

@@ -12,8 +12,8 @@ from placement.exception import TooManyComputations
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 
-@pytest.mark.parametrize(("keys", "runs"), [("aaaa", 1), ("aabb", 2)])
-def test_four_callers_wait_for_one_run(monkeypatch, keys, runs):
+@pytest.mark.parametrize(("keys", "runs"), [("aaaaaa", 1), ("aabb", 2)])
+def test_callers_wait_for_one_run(monkeypatch, keys, runs):
     """With several keys, one run at a time."""
     times = []
     clock = SimpleNamespace(monotonic=lambda: times.append(len(times)) or times[-1])
@@ -26,13 +26,13 @@ def test_four_callers_wait_for_one_run(monkeypatch, keys, runs):
         finish.wait()
         return f"{key}{len(count)}"
 
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(6) as pool:
         first = pool.submit(shared.result, keys[0], lambda: compute(keys[0]))
         started.wait()
         others = [
             pool.submit(shared.result, key, lambda key=key: compute(key)) for key in keys[1:]
         ]
-        wait_until(lambda: len(times) == 4)  # each has read the time of its call
+        wait_until(lambda: len(times) == len(keys))  # each has read the time of its call
         finish.set()
         results = [each.result() for each in (first, *others)]
     assert sorted(set(count)) == sorted(set(keys))
@@ -53,16 +53,16 @@ def test_an_error_is_not_shared():
     assert shared.result("a", lambda: 1) == 1
 
 
-def test_a_fifth_caller_is_refused():
+def test_a_fifth_of_few_callers_is_refused():
     shared, finish = SharedRuns(), threading.Event()
     with ThreadPoolExecutor(5) as pool:
-        calls = [pool.submit(shared.result, number, finish.wait) for number in range(5)]
+        calls = [pool.submit(shared.result_for_few, number, finish.wait) for number in range(5)]
         refused = next(as_completed(calls, SECONDS_TO_WAIT))
         finish.set()
         with pytest.raises(TooManyComputations, match="computes or waits for 4"):
             refused.result()
         assert all(each.result() for each in calls if each is not refused)
-    assert shared.result("a", lambda: 1) == 1
+    assert shared.result_for_few("a", lambda: 1) == 1
 
 
 def test_other_threads_continue_sooner_during_a_run():
