@@ -249,7 +249,8 @@ def test_the_debian_package_installs_serves_and_is_removed(debian_package):
         Path("/lib/systemd/system/placement-api.service"),
     )
     assert (conf.stat().st_mode & 0o777, conf.group()) == (0o640, "placement")
-    assert Path("/var/lib/placement").owner() == "placement"
+    data = Path("/var/lib/placement")
+    assert (data.stat().st_mode & 0o777, data.owner()) == (0o750, "placement")
     (packages,) = Path("/usr/lib/openplacement/lib").glob("python3.*/site-packages")
     for package in ("placement", "sqlalchemy", "numpy"):
         assert list(packages.glob(f"{package}/__pycache__/*.pyc")), "each start would compile it"
