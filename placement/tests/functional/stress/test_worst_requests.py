@@ -221,7 +221,7 @@ def long_queries() -> Iterator[Case]:
 
 @pytest.mark.skipif("STRESS_SECONDS" not in os.environ, reason="takes minutes: make stress")
 @pytest.mark.xdist_group("worst requests")  # they share the snapshots
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_the_response_is_complete_or_aborted_in_time(case):
     snapshot, now = case.snapshot_factory(), time.process_time
     began = now()
