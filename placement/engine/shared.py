@@ -45,7 +45,7 @@ class SharedRuns:
             return result
 
     def result_for_few(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Return the result, as above; if a few callers of this method wait, refuse the next one.
+        """Return what ``result`` returns; while a few callers of this method wait, refuse others.
 
         It is for computations that differ from request to request: each waits for all others.
 

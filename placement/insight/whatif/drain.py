@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from placement.core.requirement import MemberOf, RootTrait
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import AmountArray
 from placement.core.snapshot.snapshot import Snapshot
@@ -164,10 +165,12 @@ def _no_target(scene: Scene, needs: Needs) -> str:
         return "there is no other enabled host"
     having = {each: (enabled & each.providers(scene.remaining)).any() for each in needs.of_root}
     lost = [each for each in having if not having[each]] or having
-    names = sorted(f"{each.subject[:-1]} {','.join(each.names)}" for each in lost)
+    aggregates = [each for each in lost if isinstance(each, MemberOf)]
+    traits = [each for each in lost if isinstance(each, RootTrait)]
+    names = sorted(f"aggregate {','.join(each.names)}" for each in aggregates)
+    names += sorted(f"trait {','.join(each.names)}" for each in traits)
     text = f"no other enabled host has {' and '.join(names)} of its host"
-    can_ignore = any(each.subject == "aggregates" for each in lost)
-    return f"{text} (keep=none ignores aggregates)" if can_ignore else text
+    return f"{text} (keep=none ignores aggregates)" if aggregates else text
 
 
 def _largest_by_root(snapshot: Snapshot, name: str) -> AmountArray:
