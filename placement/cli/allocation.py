@@ -9,7 +9,7 @@ from osc_lib.command import command
 
 from placement.cli import explanation
 from placement.cli.cells import Complete, cells, facts, query_cell
-from placement.cli.client import get
+from placement.cli.client import get, program
 from placement.cli.command import (
     Table,
     WrittenOutput,
@@ -75,7 +75,8 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
             request_id = quote(parsed_args.request_id, safe="")
             records = get(self.app, f"/requests/{request_id}")["requests"]
             known = _known(names, records)
-            fields = explanation.recorded(records[0], known)  # the decisive one
+            # the decisive one is the first
+            fields = explanation.recorded(records[0], known, program(self.app))
             if others := records[1:]:
                 fields |= {"recorded": len(records), "others": explanation.records(others, known)}
         else:

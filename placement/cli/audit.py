@@ -1,8 +1,6 @@
 """``openstack placement audit``."""
 
 import argparse
-import os
-import shlex
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -14,7 +12,7 @@ from placement.cli.client import get
 from placement.cli.command import Table, WrittenOutput
 from placement.cli.names import CommandNames
 from placement.insight.audit import command as audit_command
-from placement.insight.audit.finding import NOTICE, Finding
+from placement.insight.audit.finding import NOTICE, Commands, Finding
 from placement.insight.audit.kinds import Audit, in_order
 from placement.insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
 from placement.insight.audit.model import COMPUTE_NODE, FOUND, AuditedProviders, Skipped
@@ -52,11 +50,16 @@ class AuditPlacement(WrittenOutput, command.Lister):
         stored = self._stored(parsed_args)
         live = self._live(parsed_args) if parsed_args.live else NO_LIST
         codes = parsed_args.code
-        commands = audit_command.commands(parsed_args, "placement-manage", self._program())
+        programs = Commands(openstack=client.program(self.app))
+        commands = audit_command.commands(
+            parsed_args, programs, f"{programs.openstack} placement audit"
+        )
         names = self._names_of_providers() if live.findings else {}
-        of_live = (each.listed(names, commands) for each in live.findings)
-        listed = in_order((*stored.findings, *of_live))
-        findings = [each for each in listed if not codes or each.code in codes]
+        findings = [
+            each.listed(each.names or names, commands)
+            for each in in_order((*stored.findings, *live.findings))
+            if not codes or each.code in codes
+        ]
         found = any(finding.severity != NOTICE for finding in findings)
         skipped = [
             row for row in (*stored.skipped, *live.skipped) if not codes or row.code in codes
@@ -70,16 +73,6 @@ class AuditPlacement(WrittenOutput, command.Lister):
             names = self._names(findings)
             return _COLUMNS, [_row(group, names) for group in groups]
         return _COLUMNS, [_row([finding], {}) for finding in findings]
-
-    def _program(self) -> str:
-        """Return the command with the global options that select the cloud."""
-        options = self.app.options
-        words: list[str] = []
-        for name, value in (("cloud", options.cloud), ("region-name", options.region_name)):
-            variable = f"OS_{name.replace('-', '_').upper()}"
-            if value and value != os.environ.get(variable):
-                words += (f"--os-{name}", value)
-        return shlex.join(["openstack", *words, "placement", "audit"])
 
     def _names(self, findings: Iterable[Finding]) -> Names:
         """Return the names of the consumers that are servers, and of their projects."""

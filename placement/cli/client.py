@@ -1,5 +1,7 @@
 """Requests of ``openstack`` commands to the routes under ``/insight``, by osc-placement."""
 
+import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -23,6 +25,17 @@ _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 
 
 Query = Mapping[str, object] | Sequence[tuple[str, object]]
+
+
+def program(app: OpenStackShell) -> str:
+    """Return ``openstack`` with the options in use that select the cloud, for other commands."""
+    words = ["openstack"]
+    for option in ("--os-cloud", "--os-region-name", "--os-interface"):
+        variable = option.removeprefix("--").replace("-", "_")
+        value = getattr(app.options, variable.removeprefix("os_"))
+        if value and value != os.environ.get(variable.upper()):
+            words += (option, value)
+    return shlex.join(words)
 
 
 def get(app: OpenStackShell, path: str, query: Query = ()) -> Response:

@@ -66,8 +66,11 @@ def current(
     }
 
 
-def recorded(document: Response, names: Names = NO_NAMES) -> dict[str, object]:
-    """Return the fields of a recorded request: its reason, then its explanation."""
+def recorded(document: Response, names: Names, openstack: str) -> dict[str, object]:
+    """Return the fields of a recorded request: its reason, then its explanation.
+
+    ``openstack`` is the program with the options in use.
+    """
     columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
     equal = ("count", "first_at", "last_at", "superseded")
     fields = {name: document[name] for name in (*columns, *equal)}
@@ -85,7 +88,7 @@ def recorded(document: Response, names: Names = NO_NAMES) -> dict[str, object]:
     if {"provider", "resource_class"} <= refusal.keys():
         provider = refusal["provider"].get("name", refusal["provider"]["uuid"])
         subject["next"] = (
-            f"openstack resource consumer list --in-tree {shlex.quote(provider)} "
+            f"{openstack} resource consumer list --in-tree {shlex.quote(provider)} "
             f"--sort -{refusal['resource_class']}"
         )
     return {**fields, "explanation": Shown(refusal, _refusal), **subject}

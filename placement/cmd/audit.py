@@ -13,6 +13,7 @@ from placement.cmd import repair
 from placement.conf.base import manage_command
 from placement.db.store import Store
 from placement.insight.audit import command as audit_command
+from placement.insight.audit.finding import Commands
 from placement.insight.audit.kinds import Audit
 from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
@@ -87,7 +88,7 @@ def _audit(store: Store, options: Any, manage: str) -> Audit:
         options.grace_minutes,
         options.stale_days,
         frozenset(options.code),
-        commands=audit_command.commands(options, manage, f"{manage} audit"),
+        commands=audit_command.commands(options, Commands(manage=manage), f"{manage} audit"),
     )
     if options.plan or options.live:
         settings = replace(settings, at_most=ALL)

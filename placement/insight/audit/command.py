@@ -56,11 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def commands(options: argparse.Namespace, manage: str, program: str) -> Commands:
+def commands(options: argparse.Namespace, programs: Commands, audit: str) -> Commands:
     """Return the commands that write a plan with the options in use.
 
-    ``program`` compares with a list of live consumers; ``manage`` plans the rest. Both have the
-    global options in use.
+    ``audit`` is the command in use, which compares with a list of live consumers;
+    ``placement-manage`` plans the rest.
     """
     grace: list[str] = []
     if options.grace_minutes != GRACE_MINUTES:
@@ -73,8 +73,9 @@ def commands(options: argparse.Namespace, manage: str, program: str) -> Commands
         *(["--allow-many-orphans"] if options.allow_many_orphans else []),
         *grace,
     ]
-    return Commands(
-        manage, f"{manage} {shlex.join(['audit', *grace])}", f"{program} {shlex.join(live)}"
+    return programs._replace(
+        audit=f"{programs.manage} {shlex.join(['audit', *grace])}",
+        live_audit=f"{audit} {shlex.join(live)}",
     )
 
 

@@ -23,14 +23,18 @@ NOTICE: Final = "notice"
 
 PLAN: Final = "{commands.audit} --code {code} --plan repair.plan"
 PLAN_LIVE: Final = "{commands.live_audit} --code {code} --plan repair.plan"
-CONSUMERS: Final = "openstack resource consumer list --provider {provider.uuid}"
+CONSUMERS: Final = "{commands.openstack} resource consumer list --provider {provider.uuid}"
 IDENTITY: Final = "{commands.manage} identity {provider.name!q}"
 SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
 
 
 class Commands(NamedTuple):
-    """The command on an API host, and the audits that write a plan: see ``command.commands``."""
+    """Programs with the global options in use, and the audits that write a plan.
 
+    See ``command.commands``. ``manage`` is the program on an API host.
+    """
+
+    openstack: str = "openstack"
     manage: str = "placement-manage"
     audit: str = "placement-manage audit"
     live_audit: str = "placement-manage audit --live nova"
@@ -145,3 +149,7 @@ class OfLaterRelease(Finding, level=NOTICE):
     def rows(self) -> Mapping[str, object]:
         """The values of the rows by name."""
         return self.unknown
+
+    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - its format is unknown
+        """Return the command in the document."""
+        return self.repair_command

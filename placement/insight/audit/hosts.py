@@ -20,7 +20,7 @@ from placement.insight.names import short_name
 ServiceOf = Callable[[str], str | None]
 """Returns the compute service of a hypervisor, None if nova does not return it."""
 
-_SET_AGGREGATES = "openstack --os-placement-api-version 1.1 resource provider aggregate set"
+_SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate set"
 
 
 class HypervisorWithoutProvider(
@@ -78,7 +78,7 @@ class AggregatesOfNova(
         if self.missing:
             return super().first_command(commands)
         kept = [f"--aggregate {uuid}" for uuid in self.aggregates]
-        return " ".join((_SET_AGGREGATES, *kept, str(self.provider.uuid)))
+        return " ".join((commands.openstack, _SET_AGGREGATES, *kept, str(self.provider.uuid)))
 
 
 def aggregates(

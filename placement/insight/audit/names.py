@@ -12,7 +12,7 @@ from placement.insight.consumers.model import UNKNOWN_TYPE
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
 _SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
 _MOST_USED = 20
-_CONSUMERS_OF_TYPE = "openstack resource consumer list --type {type!q}"
+_CONSUMERS_OF_TYPE = "{commands.openstack} resource consumer list --type {type!q}"
 
 
 class SimilarNames(

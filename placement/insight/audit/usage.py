@@ -151,7 +151,7 @@ class ProviderWithoutInventory(
     OfProvider,
     code="provider_without_inventory",
     level=NOTICE,
-    command="openstack resource provider tree --in-tree {provider.uuid}",
+    command="{commands.openstack} resource provider tree --in-tree {provider.uuid}",
 ):
     """A provider without inventory, usage and children."""
 

@@ -1,7 +1,5 @@
 """The commands of ``openstack`` that explain, against the service that ``make serve`` starts."""
 
-import json
-
 import pytest
 
 from placement.microversion import MAX_VERSION
@@ -131,11 +129,13 @@ def test_a_refused_claim_is_shown_with_its_numbers(openstack):
     openstack.recorded(kind="refused_claim")
     listed = openstack("allocation request list", "--long")
     (refused,) = (each for each in listed if each["kind"] == "refused_claim")
-    shown = openstack.run(EXPLAIN, "--request-id", refused["request_id"], "-f", "json")
-    document = json.loads(shown.stdout)
+    of_region = Client("", *openstack.options, "--os-region-name=R")
+    document = of_region(EXPLAIN, "--request-id", refused["request_id"])
     assert document["explanation"]["needed"] == 17
     host = document["explanation"]["provider"]["name"]
-    assert document["next"] == f"openstack resource consumer list --in-tree {host} --sort -VCPU"
+    assert document["next"] == (
+        f"openstack --os-region-name R resource consumer list --in-tree {host} --sort -VCPU"
+    )
 
 
 def test_what_is_wrong_is_said(openstack):

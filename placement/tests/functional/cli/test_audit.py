@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+import requests
 
 from placement.insight.repair.plan_file import planned_actions, read_file
 from placement.tests.support.nova_api import nova_api
@@ -119,6 +120,20 @@ def nova(openstack):
 def with_password(openstack, nova):
     """The client as operators use it: it gets its token and its endpoints from Keystone."""
     return Client(openstack.options[1], *nova.credentials())
+
+
+def test_each_command_has_the_options_that_select_the_cloud(openstack, with_password):
+    """Those of findings that the service returns, too: it does not know the options."""
+    path = f"{openstack.options[1]}/resource_providers"
+    headers = {"X-Auth-Token": "admin"}
+    created = requests.post(path, json={"name": "empty"}, headers=headers, timeout=60)
+    code = "provider_without_inventory"
+    shown = with_password.run("placement audit", "-f", "json", "--code", code)
+    uuid = created.headers["location"].rpartition("/")[2]
+    requests.delete(f"{path}/{uuid}", headers=headers, timeout=60)
+    (finding,) = json.loads(shown.stdout)
+    program = "openstack --os-region-name R"
+    assert finding["repair_command"] == f"{program} resource provider tree --in-tree {uuid}"
 
 
 def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, nova, tmp_path):

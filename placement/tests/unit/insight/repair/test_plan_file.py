@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from placement.insight.audit.finding import Commands
 from placement.insight.audit.kinds import Audit
 from placement.insight.repair import actions
 from placement.insight.repair.action import InvalidRepairFile
@@ -119,8 +120,11 @@ def test_an_entry_that_lacks_a_name_is_refused():
 
 def test_findings_of_a_later_release_are_not_planned():
     finding = {"code": "new_code", "rows": {"host": {"uuid": "u", "name": "cn1"}}, "cause": ""}
+    finding["repair_command"] = "openstack new command"
     document = {"at": "2026-11-22T02:03:04Z", "truncated": [], "skipped": [], "more": 1}
     audit = Audit.from_json({**document, "findings": [{**finding, "repair": "", "new": []}]})
     assert actions.plan(audit.findings).actions == []
     (read,) = audit.findings
     assert read.as_json()["rows"] == finding["rows"]
+    listed = read.listed(read.names, Commands(openstack="openstack --os-cloud east"))
+    assert listed.repair_command == finding["repair_command"]
