@@ -1,7 +1,7 @@
 """``openstack placement drain`` and ``survive``, and room of ``explain``: hypothetical moves."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -13,7 +13,7 @@ from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
 from placement.core.text import printable
 from placement.insight.documents import Response
-from placement.insight.names import Names
+from placement.insight.names import Names, named, uuids_in
 from placement.insight.whatif.command import (
     EXIT_STATUS,
     add_drain_arguments,
@@ -57,7 +57,7 @@ class PlanDrain(WrittenOutput, command.Lister):
         self.exit_status = EXIT_STATUS[document["verdict"]]
         moves = document["moves"]
         servers = names.servers(consumers)
-        self.note(*drain_lines(document, servers))
+        self.note(*_with_aggregates(names, drain_lines(document, servers)))
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
 
@@ -98,14 +98,21 @@ class ShowSurvival(WrittenOutput, command.Lister):
         pairs += [("keep", what) for what in parsed_args.keep or ()]
         document = get(self.app, "/survival", pairs)
         self.exit_status = EXIT_STATUS[document["verdict"]]
-        self.note(*survival_lines(document))
-        known = CommandNames(self.app).aggregates if parsed_args.by == "aggregate" else {}
+        names = CommandNames(self.app)
+        self.note(*_with_aggregates(names, survival_lines(document)))
+        known = names.aggregates if parsed_args.by == "aggregate" else {}
         shown = {"name": lambda name: printable(known.get(name, name)), "lacks": _amounts}
         columns = columns_with_names(parsed_args, _OF_DOMAIN, ("reason",))
         return columns, [
             [Shown(each[n], shown[n]) if n in shown else each[n] for n in columns]
             for each in (*document["not"], *document["unknown"])
         ]
+
+
+def _with_aggregates(names: CommandNames, lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines with the name of each aggregate; they are read only if there is one."""
+    for line in lines:
+        yield named(line, names.aggregates) if uuids_in(line) else line
 
 
 def _cell(move: Response, column: str, servers: Names) -> object:

@@ -174,6 +174,8 @@ def survival_lines(document: Response) -> Iterator[str]:
     yield f"{document['survive']} of {domains} {nouns(domains, 'domain')} survive" + (
         f"; {unknown} not determined" if unknown else ""
     )
+    if not document["complete"]:
+        yield "  the time limit was reached: [placement]candidate_search_budget_seconds"
     for each in (*document["not"], *document["unknown"])[:1]:
         yield printable(f"  {each['name']}: {each['reason']}")
     if document["skipped"]:

@@ -10,13 +10,16 @@ from placement.core.requirement import MemberOf, RootTrait
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import AmountArray
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import nouns
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.whatif.bounds import Bounds
 from placement.insight.whatif.exhaustion import Exhaustion, TooManyPlansError
 from placement.insight.whatif.model import Holder, Move, Needs, Scene, Verdict
 from placement.insight.whatif.placing import Placement, place
 
-TIME_OVER: Final = "the time limit of the plan was reached"
+TIME_OVER: Final = (
+    "the time limit of the plan was reached ([placement]candidate_search_budget_seconds)"
+)
 TOO_MANY: Final = (
     "the largest first leaves some out, no bound proves that they do not fit, and there are too "
     "many plans to try all"
@@ -165,12 +168,15 @@ def _no_target(scene: Scene, needs: Needs) -> str:
         return "there is no other enabled host"
     having = {each: (enabled & each.providers(scene.remaining)).any() for each in needs.of_root}
     lost = [each for each in having if not having[each]] or having
-    aggregates = [each for each in lost if isinstance(each, MemberOf)]
-    traits = [each for each in lost if isinstance(each, RootTrait)]
-    names = sorted(f"aggregate {','.join(each.names)}" for each in aggregates)
-    names += sorted(f"trait {','.join(each.names)}" for each in traits)
-    text = f"no other enabled host has {' and '.join(names)} of its host"
-    return f"{text} (keep=none ignores aggregates)" if aggregates else text
+    names = {
+        noun: sorted(name for each in lost if isinstance(each, kind) for name in each.names)
+        for noun, kind in (("aggregate", MemberOf), ("trait", RootTrait))
+    }
+    listed = [
+        f"{nouns(len(some), noun)} {', '.join(some)}" for noun, some in names.items() if some
+    ]
+    text = f"no other enabled host has the {' and '.join(listed)} of its host"
+    return f"{text} (keep=none ignores aggregates)" if names["aggregate"] else text
 
 
 def _largest_by_root(snapshot: Snapshot, name: str) -> AmountArray:

@@ -119,6 +119,28 @@ def unwrapped(table):
     return " ".join(line.split("|")[2].strip() for line in table.splitlines() if "|" in line)
 
 
+def test_reasons_have_the_names_of_aggregates(tmp_path):
+    with (
+        ApiProcess(tmp_path, "--development", "--port", "0") as service,
+        nova_api() as nova,
+    ):
+        service.get()
+        cn1 = add_host(service.url, "cn1", aggregates=[RACK], VCPU=8)
+        add_host(service.url, "cn2", VCPU=8)
+        add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
+        nova.token_id, nova.placement_url = "admin", service.url
+        nova.aggregates = {RACK: "rack-1"}
+        openstack = Client("", *nova.credentials())
+        reason = f"no other enabled host has the aggregate rack-1 ({RACK}) of its host"
+        for command in ("placement drain cn1", "placement survive"):
+            assert reason in openstack.run(command).stderr
+            assert nova.named.count("os-aggregates") == 1
+            nova.named.clear()
+        nova.refused["os-aggregates"] = 403
+        unnamed = reason.replace(f"rack-1 ({RACK})", RACK)
+        assert unnamed in openstack.run("placement survive").stderr
+
+
 def group(policy, *members, **rules):
     return {"id": "g", "name": "g", "policy": policy, "rules": rules, "members": list(members)}
 

@@ -168,7 +168,7 @@ def test_the_reason_names_what_no_other_host_has(http, store):
 
     def reason():
         (text,) = http.get(f"/insight/drain?{query}", headers=HEADERS).json["reasons"]
-        return text.removeprefix("no other enabled host has ")
+        return text.removeprefix("no other enabled host has the ")
 
     assert reason() == "there is no other enabled host"
     second, third = (new_provider(store, VCPU=8) for _ in range(2))
@@ -181,6 +181,9 @@ def test_the_reason_names_what_no_other_host_has(http, store):
     assert reason() == (
         f"aggregate {RACK} and trait CUSTOM_AZ_A of its host (keep=none ignores aggregates)"
     )
+    configure(http, first, "aggregates", zones := [new_uuid(), new_uuid()])
+    aggregates = f"aggregates {', '.join(sorted(zones))}"
+    assert reason() == f"{aggregates} of its host (keep=none ignores aggregates)"
 
 
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
