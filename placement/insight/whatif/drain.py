@@ -134,17 +134,15 @@ def lack(scene: Scene, snapshot: Snapshot, needs: Needs) -> str:
     for resources in needs.others:
         for name, amount in resources:
             amounts[name] = max(amount, amounts.get(name, 0))
-    largest = {name: _largest_by_root(snapshot, name)[roots] for name in amounts}
+    by_root = {name: _largest_by_root(snapshot, name) for name in amounts}
+    largest = {name: of_class[roots] for name, of_class in by_root.items()}
     for name, amount in amounts.items():
         best = int(largest[name].argmax())
         most = int(largest[name][best])
-        if not most:
-            return f"needs {amount} {name}; no other host has any free"
         if most < amount:
-            return (
-                f"needs {amount} {name}; the most that one host has free is {most} "
-                f"({_name(snapshot, roots[best])})"
-            )
+            host = f"{most} ({_name(snapshot, roots[best])})" if most else ""
+            has_more = (by_root[name] > most) & snapshot.forest.is_root & ~scene.drained
+            return f"needs {amount} {name}; {_most(host, is_of_targets=bool(has_more.any()))}"
     shortfalls = [(amount - largest[name]) / amount for name, amount in amounts.items()]
     best = int(np.maximum.reduce(shortfalls).argmin())
     missing = [
@@ -154,11 +152,23 @@ def lack(scene: Scene, snapshot: Snapshot, needs: Needs) -> str:
     ]
     host = _name(snapshot, roots[best])
     if missing:
-        return f"no host has everything free at once; closest is {host} with {', '.join(missing)}"
+        closest = f"closest is {host} with {', '.join(missing)}"
+        return f"no host that may take it has everything free at once; {closest}"
     return (
-        "no host takes its amounts in these groups: min_unit, max_unit and step_size, and a "
-        "provider for each group"
+        "no host that may take it takes its amounts in these groups: min_unit, max_unit and "
+        "step_size, and a provider for each group"
     )
+
+
+def _most(most: str, *, is_of_targets: bool) -> str:
+    """Return what one host has free at most, empty for nothing.
+
+    With ``is_of_targets``, a host that is no target, such as a disabled one, has more.
+    """
+    if not most:
+        return f"no {'host that may take it' if is_of_targets else 'other host'} has any free"
+    host = "a host that may take it" if is_of_targets else "one host"
+    return f"the most that {host} has free is {most}"
 
 
 def _no_target(scene: Scene, needs: Needs) -> str:

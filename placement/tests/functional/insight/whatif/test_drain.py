@@ -186,6 +186,30 @@ def test_the_reason_names_what_no_other_host_has(http, store):
     assert reason() == f"{aggregates} of its host (keep=none ignores aggregates)"
 
 
+def test_free_amounts_of_hosts_that_may_not_take_it_are_not_denied(http, store):
+    """A disabled host has everything free: "no other host has any free" would be false."""
+    first, second, disabled = (new_provider(store, VCPU=8) for _ in range(3))
+    claim(http, {first: {"VCPU": 3}})
+    filling = claim(http, {second: {"VCPU": 8}})
+
+    def reason():
+        (text,) = drained(http, f"provider={first}")["reasons"]
+        return text
+
+    configure(http, disabled, "traits", ["COMPUTE_STATUS_DISABLED"])
+    assert reason() == "needs 3 VCPU; no host that may take it has any free"
+    claim(http, {second: {"VCPU": 6}}, filling)
+    name = http.get(f"/resource_providers/{second}", headers=HEADERS).json["name"]
+    assert (
+        reason() == f"needs 3 VCPU; the most that a host that may take it has free is 2 ({name})"
+    )
+    http.delete(f"/resource_providers/{disabled}", headers=HEADERS)
+    assert reason() == f"needs 3 VCPU; the most that one host has free is 2 ({name})"
+    http.delete(f"/allocations/{filling}", headers=HEADERS)
+    filling = claim(http, {second: {"VCPU": 8}})
+    assert reason() == "needs 3 VCPU; no other host has any free"
+
+
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     monkeypatch.setattr("placement.insight.whatif.http.MOST_PROVIDERS", 1)
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
