@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
@@ -34,6 +35,18 @@ _MAX_FOREIGN_KEY_FAILURES = 8
 RETRY_SECONDS = 30.0
 
 P = ParamSpec("P")
+
+
+def write_transaction(
+    work: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate["Store", P], T]:
+    """Decorate the work of a write: callers pass a store, and ``Store.write`` runs it."""
+
+    @wraps(work)
+    def written(store: "Store", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.write(work, *args, **kwargs)
+
+    return written
 
 
 def ignore(*_: object) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from placement import exception
 from placement.core.model import ProviderAggregates
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 from placement.objects.provider import locked
 
@@ -14,8 +14,9 @@ def of_provider(store: Store, uuid: str) -> ProviderAggregates:
     return store.read_once(lambda tx: tx.aggregates.of_provider(uuid))
 
 
+@write_transaction
 def replace(
-    store: Store, uuid: str, aggregates: Sequence[str], generation: int | None
+    tx: Transaction, uuid: str, aggregates: Sequence[str], generation: int | None
 ) -> ProviderAggregates:
     """Associate the provider with exactly these aggregates, which are created as needed.
 
@@ -23,12 +24,6 @@ def replace(
     The aggregates are distinct.
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate.
     """
-    return store.write(_replace, uuid, aggregates, generation)
-
-
-def _replace(
-    tx: Transaction, uuid: str, aggregates: Sequence[str], generation: int | None
-) -> ProviderAggregates:
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)

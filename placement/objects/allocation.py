@@ -19,7 +19,7 @@ from placement.db.claims import allocations, inventories
 from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
 from placement.db.clocks import publications
 from placement.db.resources.names import check_names
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 from placement.db.writes import Write
 
@@ -34,16 +34,13 @@ def of_provider(store: Store, uuid: str) -> ProviderAllocations:
     return store.read_once(lambda tx: tx.allocations.on_provider(uuid))
 
 
-def replace(store: Store, claims: Sequence[ConsumerClaim]) -> None:
+@write_transaction
+def replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     """Replace the allocations of each consumer by its claim, all or none.
 
     Raises: StaleConsumerGeneration, ProviderToAllocateNotFound, UnknownResourceClass (400),
     NotAllocatable.
     """
-    store.write(_replace, claims)
-
-
-def _replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     check_generations(consumers.generations, claims)
     state = read_state(tx, consumers, claims)
@@ -143,15 +140,12 @@ def provider_ids(state: AllocationState, uuids: Iterable[str]) -> list[int]:
     return [state.providers[uuid].id for uuid in uuids]
 
 
-def delete(store: Store, consumer_uuid: str) -> None:
+@write_transaction
+def delete(tx: Transaction, consumer_uuid: str) -> None:
     """Release all allocations of the consumer, without checking any generation.
 
     Raises: NoAllocations.
     """
-    store.write(_delete, consumer_uuid)
-
-
-def _delete(tx: Transaction, consumer_uuid: str) -> None:
     consumers = tx.consumers.lock([consumer_uuid])
     if not consumers.allocated:
         raise exception.NoAllocations(consumer_uuid)

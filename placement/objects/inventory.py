@@ -19,7 +19,7 @@ from placement.core.model import (
 )
 from placement.core.text import among
 from placement.db.claims.inventories import StoredInventory
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 from placement.objects.provider import locked, locked_at_generation
 
@@ -53,16 +53,13 @@ def show(store: Store, uuid: str, resource_class: str) -> ProviderInventories:
     return _as_stored(generation, {resource_class: stored[resource_class]})
 
 
-def create(store: Store, command: CreateInventory) -> ProviderInventories:
+@write_transaction
+def create(tx: Transaction, command: CreateInventory) -> ProviderInventories:
     """Add one inventory, without checking the generation.
 
     Raises: ProviderNotFound, NegativeCapacity, UnknownResourceClass (400),
     InventoryExists (409 concurrent).
     """
-    return store.write(_create, command)
-
-
-def _create(tx: Transaction, command: CreateInventory) -> ProviderInventories:
     provider = locked(tx, command.provider_uuid)
     added = {command.resource_class: command.inventory}
     check_minimum(added, command.minimum_capacity, uuid=provider.uuid, action="create")
@@ -196,16 +193,13 @@ def _update(tx: Transaction, command: UpdateInventory) -> _Change:
     return _written(tx, provider), overcommits
 
 
-def delete(store: Store, uuid: str, resource_class: str) -> None:
+@write_transaction
+def delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     """Delete one inventory.
 
     Raises: ProviderNotFound, InventoryNotFoundForDelete (404),
     SingleInventoryInUse (409 concurrent).
     """
-    store.write(_delete, uuid, resource_class)
-
-
-def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     provider = locked(tx, uuid)
     stored = present(tx, provider).get(resource_class)
     if stored is None:
@@ -216,15 +210,12 @@ def _delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     _publish(tx, provider)
 
 
-def delete_all(store: Store, uuid: str) -> None:
+@write_transaction
+def delete_all(tx: Transaction, uuid: str) -> None:
     """Delete all inventories; the generation increases even if there were none.
 
     Raises: ProviderNotFound, InventoryInUse.
     """
-    store.write(_delete_all, uuid)
-
-
-def _delete_all(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
     remove_others(tx, provider, present(tx, provider), {})
     _publish(tx, provider)

@@ -9,7 +9,7 @@ from placement import exception
 from placement.core.model import Provider, ProviderSummary, UpdateProvider
 from placement.core.text import among
 from placement.db.resources.providers import Node, subtree
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 
 T = TypeVar("T")
@@ -199,15 +199,12 @@ def _check_move(
         raise exception.CannotSaveProvider(provider.uuid, reason)
 
 
-def delete(store: Store, uuid: str) -> None:
+@write_transaction
+def delete(tx: Transaction, uuid: str) -> None:
     """Delete the provider with its inventories, traits and aggregate associations.
 
     Raises: ProviderNotFound, ProviderHasChildren, ProviderInUse.
     """
-    store.write(_delete, uuid)
-
-
-def _delete(tx: Transaction, uuid: str) -> None:
     provider = tx.providers.lock(uuid)
     if provider is None:
         raise exception.ProviderNotFound(uuid, " for delete")

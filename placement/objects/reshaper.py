@@ -18,27 +18,22 @@ from placement.core.claims import (
 )
 from placement.core.model import ConsumerClaim, Inventory, Provider, ReplaceInventories
 from placement.db.resources.names import check_names
-from placement.db.store import Store
+from placement.db.store import write_transaction
 from placement.db.transaction import Transaction
 from placement.objects import allocation, inventory
 
 Inventories = Mapping[str, Inventory]
 
 
+@write_transaction
 def reshape(
-    store: Store, replaced: Sequence[ReplaceInventories], claims: Sequence[ConsumerClaim] = ()
+    tx: Transaction, replaced: Sequence[ReplaceInventories], claims: Sequence[ConsumerClaim] = ()
 ) -> None:
     """Apply inventories and allocations together, all or none (1.30).
 
     Raises: ReshapedProviderNotFound, StaleProviderGeneration, UnknownResourceClass (400),
     InventoryInUse, and what ``allocation.replace`` raises.
     """
-    store.write(_reshape, replaced, claims)
-
-
-def _reshape(
-    tx: Transaction, replaced: Sequence[ReplaceInventories], claims: Sequence[ConsumerClaim]
-) -> None:
     named = {change.provider_uuid: change.inventories for change in replaced}
     consumers = tx.consumers.lock([claim.consumer_uuid for claim in claims], claims)
     state = allocation.read_state(tx, consumers, claims, also=named)

@@ -5,7 +5,7 @@ from placement.core.model import NameList
 from placement.core.text import among
 from placement.db.clocks import start_epoch
 from placement.db.resources.names import StoredName, summary
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 
 
@@ -33,12 +33,9 @@ def create(store: Store, name: str) -> None:
         raise exception.ResourceClassExists(name)
 
 
-def ensure(store: Store, name: str) -> bool:
+@write_transaction
+def ensure(tx: Transaction, name: str) -> bool:
     """Create the class unless it exists; return whether it was created (1.7)."""
-    return store.write(_ensure, name)
-
-
-def _ensure(tx: Transaction, name: str) -> bool:
     if tx.resource_classes.ids([name]):
         return False
     tx.resource_classes.insert(name)
@@ -46,15 +43,12 @@ def _ensure(tx: Transaction, name: str) -> bool:
     return True
 
 
-def rename(store: Store, name: str, new_name: str) -> None:
+@write_transaction
+def rename(tx: Transaction, name: str, new_name: str) -> None:
     """Rename a custom class (1.2 to 1.6).
 
     Raises: ResourceClassNotFound, StandardClassNotRenamable, ResourceClassNameTaken.
     """
-    store.write(_rename, name, new_name)
-
-
-def _rename(tx: Transaction, name: str, new_name: str) -> None:
     renamed = _existing(tx.resource_classes.lock(name), name)
     if renamed.is_standard:
         raise exception.StandardClassNotRenamable(name)
@@ -68,15 +62,12 @@ def _rename(tx: Transaction, name: str, new_name: str) -> None:
     start_epoch(tx.connection)
 
 
-def delete(store: Store, name: str) -> None:
+@write_transaction
+def delete(tx: Transaction, name: str) -> None:
     """Delete a custom class.
 
     Raises: ResourceClassNotFound, StandardClassNotDeletable, ResourceClassInUse.
     """
-    store.write(_delete, name)
-
-
-def _delete(tx: Transaction, name: str) -> None:
     removed = _existing(tx.resource_classes.lock(name), name)
     if removed.is_standard:
         raise exception.StandardClassNotDeletable(name)

@@ -1,12 +1,12 @@
 """Traits, and the traits of providers."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from placement import exception
 from placement.core.model import NameList
 from placement.core.text import among
 from placement.db.resources.names import StoredName, summary
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 from placement.objects.provider import locked
 
@@ -38,12 +38,9 @@ def _existing(trait: StoredName | None, name: str) -> StoredName:
     return trait
 
 
-def ensure(store: Store, name: str) -> tuple[bool, NameList]:
+@write_transaction
+def ensure(tx: Transaction, name: str) -> tuple[bool, NameList]:
     """Create the trait unless it exists; return whether it was created, and the trait."""
-    return store.write(_ensure, name)
-
-
-def _ensure(tx: Transaction, name: str) -> tuple[bool, NameList]:
     present = tx.traits.find(name)
     if present is not None:
         return False, summary([present])
@@ -53,12 +50,9 @@ def _ensure(tx: Transaction, name: str) -> tuple[bool, NameList]:
     return True, summary([created])
 
 
-def delete(store: Store, name: str) -> None:
+@write_transaction
+def delete(tx: Transaction, name: str) -> None:
     """Delete a custom trait.  Raises: TraitNotFound, StandardTraitNotDeletable, TraitInUse."""
-    store.write(_delete, name)
-
-
-def _delete(tx: Transaction, name: str) -> None:
     removed = _existing(tx.traits.lock(name), name)
     if removed.is_standard:
         raise exception.StandardTraitNotDeletable(name)
@@ -74,25 +68,21 @@ def of_provider(store: Store, uuid: str) -> tuple[int, NameList]:
     return generation, summary(traits)
 
 
+@write_transaction
 def replace(
-    store: Store, uuid: str, generation: int, traits: Iterable[str]
+    tx: Transaction, uuid: str, generation: int, traits: Collection[str]
 ) -> tuple[int, NameList]:
     """Replace the traits of the provider; its generation increases if the set changes.
 
     Returns the generation, and the traits.
     Raises: ProviderNotFound, StaleGenerationPleaseUpdate, TraitsNotFound (400).
     """
-    return store.write(_replace, uuid, generation, frozenset(traits))
-
-
-def _replace(
-    tx: Transaction, uuid: str, generation: int, traits: frozenset[str]
-) -> tuple[int, NameList]:
     provider = locked(tx, uuid)
     if provider.generation != generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
-    locked_traits = tx.traits.lock_shared(traits)
-    missing = traits - {trait.name for trait in locked_traits}
+    requested = frozenset(traits)
+    locked_traits = tx.traits.lock_shared(requested)
+    missing = requested - {trait.name for trait in locked_traits}
     if missing:
         raise exception.TraitsNotFound(tuple(sorted(missing)))
     names = summary(locked_traits)
@@ -102,15 +92,12 @@ def _replace(
     return generation, names
 
 
-def clear(store: Store, uuid: str) -> None:
+@write_transaction
+def clear(tx: Transaction, uuid: str) -> None:
     """Remove all traits of the provider; its generation increases if it had any.
 
     Raises: ProviderNotFound.
     """
-    store.write(_clear, uuid)
-
-
-def _clear(tx: Transaction, uuid: str) -> None:
     provider = locked(tx, uuid)
     if tx.traits.replace(provider.id, []):
         tx.publish(generation_bumped=[provider.id])

@@ -276,7 +276,7 @@ def test_consumer_that_equals_another_by_collation_is_accepted(store, host):
 def test_many_consumers_and_providers_in_one_write(store):
     hosts = [new_provider(store, VCPU=1000) for _ in range(3)]
     claims = [a_claim(uuid(), {host: {"VCPU": 1} for host in hosts}) for _ in range(1100)]
-    store.write(lambda tx: allocation._replace(tx, claims[:550]))
+    store.write(lambda tx: allocation.replace.__wrapped__(tx, claims[:550]))
     post(store, *claims[:900])
     assert [used(store, host) for host in hosts] == [{"VCPU": 900}] * 3
     assert_sound(store)

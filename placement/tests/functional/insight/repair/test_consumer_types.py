@@ -115,7 +115,7 @@ def test_a_type_that_an_uncommitted_claim_uses_is_not_deleted(store, host):
     consumer = uuid()
 
     def claim_slowly(tx):
-        allocation._replace(tx, [a_claim(consumer, {host: {"VCPU": 1}}, type=TYPE)])
+        allocation.replace.__wrapped__(tx, [a_claim(consumer, {host: {"VCPU": 1}}, type=TYPE)])
         tx.connection.execute(sa.text("SELECT 'pause'"))
 
     with paused_at(store, "'pause'") as both:
