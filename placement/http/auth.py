@@ -18,27 +18,42 @@ _GROUP = "keystone_authtoken"
 _CACHE_KEY = "placement.token_cache"
 
 
-class NoAuth:
-    """Accepts every token, read as ``user[:project]``.  For tests and development.
+def with_authentication(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Return the application behind the authentication that [api]auth_strategy selects.
+
+    The versions document needs none.
+    """
+    if conf.api.auth_strategy == NOAUTH2:
+        guarded: WSGIApplication = partial(_without_check, application)
+        open_paths = {"/"}
+    else:
+        guarded, open_paths = with_keystone(application, conf), {"", "/"}
+
+    def authenticated(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environ["PATH_INFO"] not in open_paths:
+            return guarded(environ, start_response)
+        _remove_identity(environ)
+        return application(environ, start_response)
+
+    return authenticated
+
+
+def _without_check(
+    application: WSGIApplication, environ: WSGIEnvironment, start_response: StartResponse
+) -> Iterable[bytes]:
+    """Accept every token, read as ``user[:project]``; respond 401 if there is none.
 
     The header ``x-roles`` sets the roles; without it the user ``admin`` has the role ``admin``.
     """
-
-    open_paths = frozenset({"/"})
-
-    def __init__(self, application: WSGIApplication) -> None:
-        self._application = application
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request; respond 401 if it has no token."""
-        if environ["PATH_INFO"] in self.open_paths:
-            _remove_identity(environ)
-            return self._application(environ, start_response)
-        token = environ.get("HTTP_X_AUTH_TOKEN")
-        if token is None:
-            return _unauthorized(environ, start_response)
-        _set_identity_headers(token, environ)
-        return self._application(environ, start_response)
+    token = environ.get("HTTP_X_AUTH_TOKEN")
+    if token is None:
+        return _unauthorized(environ, start_response)
+    user, _, project = token.partition(":")
+    environ["HTTP_X_USER_ID"] = user  # as keystonemiddleware
+    if "HTTP_OPENSTACK_SYSTEM_SCOPE" not in environ:
+        environ["HTTP_X_TENANT_ID"] = project or user
+    environ.setdefault("HTTP_X_ROLES", _ADMIN if user == _ADMIN else "")
+    return application(environ, start_response)
 
 
 def _remove_identity(environ: WSGIEnvironment) -> None:
@@ -57,38 +72,22 @@ def _unauthorized(environ: WSGIEnvironment, start_response: StartResponse) -> It
     return response(environ, start_response)
 
 
-def _set_identity_headers(token: str, environ: WSGIEnvironment) -> None:
-    """Set the headers that keystonemiddleware sets."""
-    user, _, project = token.partition(":")
-    environ["HTTP_X_USER_ID"] = user
-    if "HTTP_OPENSTACK_SYSTEM_SCOPE" not in environ:
-        environ["HTTP_X_TENANT_ID"] = project or user
-    environ.setdefault("HTTP_X_ROLES", _ADMIN if user == _ADMIN else "")
+def with_keystone(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
+    """Return the application behind keystonemiddleware, which responds 401 to invalid tokens."""
+    # 250 modules, the largest import of a process, which noauth2 does not need.
+    from keystonemiddleware import auth_token  # noqa: PLC0415
 
+    guarded = auth_token.AuthProtocol(
+        partial(_require_user, application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
+    )
+    token_cache = _token_cache(conf)  # None: one cache per process
 
-class Keystone:
-    """Authenticates by keystonemiddleware, with the options of [keystone_authtoken]."""
-
-    open_paths = frozenset({"", "/"})
-
-    def __init__(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> None:
-        # 250 modules, the largest import of a process, which noauth2 does not need.
-        from keystonemiddleware import auth_token  # noqa: PLC0415
-
-        self._application = application
-        self._guarded = auth_token.AuthProtocol(
-            partial(_require_user, application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
-        )
-        self._token_cache = _token_cache(conf)  # None: one cache per process
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle the request; respond 401 if its token is not valid."""
-        if environ["PATH_INFO"] in self.open_paths:
-            _remove_identity(environ)
-            return self._application(environ, start_response)
-        environ[_CACHE_KEY] = self._token_cache
-        response: Iterable[bytes] = self._guarded(environ, start_response)
+    def handle(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        environ[_CACHE_KEY] = token_cache
+        response: Iterable[bytes] = guarded(environ, start_response)
         return response
+
+    return handle
 
 
 def _token_cache(conf: cfg.ConfigOpts) -> object | None:
@@ -168,13 +167,6 @@ def _require_user(
     if "HTTP_X_USER_ID" not in environ:
         return _unauthorized(environ, start_response)
     return application(environ, start_response)
-
-
-def with_authentication(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
-    """Return the application behind the authentication that [api]auth_strategy selects."""
-    if conf.api.auth_strategy == NOAUTH2:
-        return NoAuth(application)
-    return Keystone(application, conf)
 
 
 def keystone_url(conf: cfg.ConfigOpts) -> str | None:

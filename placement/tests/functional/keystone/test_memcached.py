@@ -104,7 +104,7 @@ def disconnected(monkeypatch):
 def client(folder, *options, keystone="http://127.0.0.1:9"):
     """Return a client of an application behind authentication, which responds with the user."""
     conf = configured(folder, "sqlite://", keystone, "\n".join(options))
-    return webtest.TestApp(auth.Keystone(_show_user, conf))
+    return webtest.TestApp(auth.with_keystone(_show_user, conf))
 
 
 def _show_user(environ, start_response):
