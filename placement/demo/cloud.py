@@ -27,7 +27,7 @@ DEVICES = {"CUSTOM_GPU", "VGPU"}
 MOST_SERVERS = 12  # of one host
 UNTIL = datetime(2026, 6, 1)
 
-TENANTS = {"tenant-acme": 20, "tenant-globex": 12, "tenant-initech": 4, "tenant-empty": 0}
+TENANTS = {"tenant-acme": 20, "tenant-globex": 12, "tenant-initech": 4}
 """The aggregates of tenants, and how many of 300 hosts they have."""
 
 Inventories = Mapping[str, Inventory]
@@ -154,29 +154,15 @@ class CloudConsumer:
 
 @dataclass(frozen=True)
 class Cloud:
-    """Providers with their usage, parents first, consumers, and the UUIDs of aggregates by name.
+    """Providers with their usage, parents first, and consumers.
 
-    ``servers`` is what nova lists: the name of the host by the UUID of the consumer. ``orphans``
-    are consumers that it does not list. ``misplaced`` are allocated on another host than nova's,
-    or on two. ``renamed`` has the former name of hosts by their name: both are providers.
+    ``servers`` is what nova lists: the name of the host by the UUID of the consumer. It does not
+    list some consumers, and others are allocated on another host, or on two.
     """
 
     states: Sequence[ProviderState]
     consumers: Sequence[CloudConsumer]
-    aggregates: Mapping[str, str]
     servers: Mapping[str, str]
-    orphans: Sequence[str]
-    misplaced: Sequence[str]
-    renamed: Mapping[str, str]
-
-    def of_host(self, prefix: str) -> list[ProviderState]:
-        """Return the roots of the models with this prefix; of all hosts if it is empty."""
-        prefixes = tuple(f"{model.prefix}-" for model in MODELS if prefix in ("", model.prefix))
-        return [
-            state
-            for state in self.states
-            if state.provider.parent_uuid is None and state.provider.name.startswith(prefixes)
-        ]
 
 
 def cloud(hosts: int = 300, seed: int = 1) -> Cloud:
@@ -253,25 +239,18 @@ class _Builder:
                 tree[0].aggregates.add(name)
         for tree in self._trees:
             self._fill(tree)
-        misplaced = [*self._moved(3), *self._doubled(3)]
-        renamed = dict(self._renamed(4))
-        orphans = list(self._orphaned(10))
+        self._move(3)
+        self._double(3)
+        self._rename(4)
+        self._orphan(10)
         for pool in self._pools.values():
             pool.inventories["DISK_GB"] = _disk(50 + pool.used["DISK_GB"] * 4 // 3)
         for tree in self._some(6):
             _reserve_all(tree)
         for tree in self._some(20):
             tree[0].traits.add(DISABLED)
-        aggregates = set(TENANTS).union(*(provider.aggregates for provider in self._providers))
-        return Cloud(
-            states=[provider.state(id_) for id_, provider in enumerate(self._providers, 1)],
-            consumers=self._consumers,
-            aggregates={name: aggregate_uuid(name) for name in sorted(aggregates)},
-            servers=self._servers,
-            orphans=orphans,
-            misplaced=misplaced,
-            renamed=renamed,
-        )
+        states = [provider.state(id_) for id_, provider in enumerate(self._providers, 1)]
+        return Cloud(states, self._consumers, self._servers)
 
     def _uuid(self) -> str:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
@@ -325,8 +304,8 @@ class _Builder:
         allocations: Mapping[_Provider, Mapping[str, int]],
         host: str | None,
         type_: str | None = "INSTANCE",
-    ) -> str:
-        """Add a consumer, which nova lists on a host if there is one; return its UUID."""
+    ) -> None:
+        """Add a consumer, which nova lists on a host if there is one."""
         for provider, amounts in allocations.items():
             provider.used.update(amounts)
         consumer = CloudConsumer(
@@ -339,7 +318,6 @@ class _Builder:
         self._consumers.append(consumer)
         if host:
             self._servers[consumer.uuid] = host
-        return consumer.uuid
 
     def _fill(self, tree: list[_Provider]) -> None:
         """Allocate devices and servers; hosts are mostly nearly full or nearly empty."""
@@ -379,23 +357,22 @@ class _Builder:
 
     # --- what is left over
 
-    def _moved(self, of_300: int) -> Iterator[str]:
-        """Yield servers that nova has on another host than the one with the allocations."""
+    def _move(self, of_300: int) -> None:
+        """Let nova have servers on another host than the one with the allocations."""
         for server in self._random.sample(sorted(self._servers), round(of_300 * self._scale)):
             former = self._servers[server]
             others = [tree[0].name for tree in self._trees if tree[0].name != former]
             self._servers[server] = self._random.choice(others)
-            yield server
 
-    def _doubled(self, of_300: int) -> Iterator[str]:
-        """Yield servers with allocations on two hosts, as a failed evacuation leaves them."""
+    def _double(self, of_300: int) -> None:
+        """Add servers with allocations on two hosts, as a failed evacuation leaves them."""
         roots = [tree[0] for tree in self._trees if "MEMORY_MB" in tree[0].inventories]
         for _ in range(round(of_300 * self._scale)):
             former, current = self._random.sample(roots, 2)
             used = {"VCPU": 4, "MEMORY_MB": 8192}
-            yield self._consume({former: used, current: used}, current.name)
+            self._consume({former: used, current: used}, current.name)
 
-    def _renamed(self, of_300: int) -> Iterator[tuple[str, str]]:
+    def _rename(self, of_300: int) -> None:
         """Add the provider of the full name for hosts that reported their short name before."""
         trees = [tree for tree in self._trees if len(tree) == 1]
         for (former,) in self._random.sample(trees, round(of_300 * self._scale)):
@@ -404,13 +381,12 @@ class _Builder:
             host = _Provider(name, None, inventories, traits, former.aggregates)
             self._providers.append(host)
             self._consume({host: {"VCPU": 2, "MEMORY_MB": 4096}}, name)
-            yield name, former.name
 
-    def _orphaned(self, of_300: int) -> Iterator[str]:
-        """Yield consumers that nova does not have any more."""
+    def _orphan(self, of_300: int) -> None:
+        """Add consumers that nova does not have any more."""
         for tree in self._some(of_300):
             node = next(provider for provider in tree if "VCPU" in provider.inventories)
-            yield self._consume({node: {"VCPU": 2, "MEMORY_MB": 4096}}, None)
+            self._consume({node: {"VCPU": 2, "MEMORY_MB": 4096}}, None)
 
 
 # Consumers of microversions below 1.38 have no type.

@@ -86,8 +86,8 @@ def _inventories(state: ProviderState, classes: Ids) -> Iterable[Mapping[str, An
 
 
 def _write_traits_and_aggregates(tx: Transaction, cloud: Cloud) -> None:
-    rows = ({"uuid": uuid} for uuid in cloud.aggregates.values())
-    _insert(tx, tables.placement_aggregates, rows)
+    uuids = frozenset().union(*(state.aggregates for state in cloud.states))
+    _insert(tx, tables.placement_aggregates, ({"uuid": uuid} for uuid in sorted(uuids)))
     aggregates = _ids(tx, tables.placement_aggregates.c.uuid)
     traits = _ids(tx, tables.traits.c.name)
     _insert(

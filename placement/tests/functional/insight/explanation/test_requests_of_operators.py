@@ -20,7 +20,7 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import check_names
 from placement.core.search.slots import SlottedRequest
-from placement.demo.cloud import cloud
+from placement.demo.cloud import MODELS, TENANTS, ZONES, cloud
 from placement.exception import UnknownResourceClass, UnknownTrait
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import as_json
@@ -46,6 +46,8 @@ class Case(NamedTuple):
 
 CASES = [Case(**case.groupdict()) for case in CASE.finditer(FILE.read_text())]
 
+AGGREGATES = [*TENANTS, "tenant-empty", *ZONES, *(model.prefix for model in MODELS)]
+
 
 class SmallCloud:
     """The cloud of 300 hosts, and the names of its providers and aggregates by UUID."""
@@ -54,7 +56,7 @@ class SmallCloud:
         built = cloud()
         providers = [state.provider for state in built.states]
         self.names = {provider.uuid: provider.name for provider in providers}
-        self.names |= {uuid: name for name, uuid in built.aggregates.items()}
+        self.names |= {aggregate_uuid(name): name for name in AGGREGATES}
         traits = {name for state in built.states for name in state.traits}
         self.snapshot = snapshot_of_states(
             built.states,
