@@ -23,9 +23,7 @@ With ``noauth2`` tokens are not checked: the token is ``user`` or ``user:project
         "max_request_body_size",
         default=16 * 2**20,
         min=1024,
-        help="""
-The maximum size of a request body, in bytes. Larger requests are refused with 413 before the body
-is read.
-""",
+        help="The maximum size of a request body, in bytes. Larger requests are refused with 413 "
+        "before the body is read.",
     ),
 ]

@@ -18,15 +18,13 @@ logger ``placement.audit``.
     cfg.StrOpt(
         "audit_map_file",
         default="/etc/placement/api_audit_map.conf",
-        help="""
-The file that maps paths to the types of resources. A sample is in ``etc/placement``.
-""",
+        help="The file that maps paths to the types of resources. A sample is in "
+        "``etc/placement``.",
     ),
     cfg.StrOpt(
         "ignore_req_list",
         default="GET",
-        help="""
-Comma-separated methods of requests that have no events. If empty, each request has events.
-""",
+        help="Comma-separated methods of requests that have no events. If empty, each request "
+        "has events.",
     ),
 ]

@@ -16,9 +16,7 @@ _PATHS = [
         "pybasedir",
         default=str(Path(placement.__file__).parent.parent),
         sample_default="<Path>",
-        help="""
-The directory where the Python modules of placement are installed.
-""",
+        help="The directory where the Python modules of placement are installed.",
     ),
     cfg.StrOpt(
         "state_path",

@@ -33,21 +33,18 @@ written, it is discarded, and a warning is logged once a minute.
     cfg.BoolOpt(
         "record_users",
         default=True,
-        help="""
-Record the id of the user with each request, and with each refused claim. If false, requests of a
-project that differ in the user only are one record. Rows that exist keep their ids until they are
-removed: see ``record_max_age_days``. The log has users in any case.
-""",
+        help="Record the id of the user with each request, and with each refused claim. If "
+        "false, requests of a project that differ in the user only are one record. Rows that "
+        "exist keep their ids until they are removed: see ``record_max_age_days``. The log has "
+        "users in any case.",
     ),
     cfg.IntOpt(
         "record_max_rows",
         default=10_000,
         min=1,
-        help="""
-The maximum number of rows in the table. Processes that add rows remove the oldest rows in batches,
-so the table can have 50 additional rows per process. A row takes 1 to 80 kB, usually less than
-5 kB: the ids of up to 200 equal requests take 25 kB.
-""",
+        help="The maximum number of rows in the table. Processes that add rows remove the oldest "
+        "rows in batches, so the table can have 50 additional rows per process. A row takes 1 to "
+        "80 kB, usually less than 5 kB: the ids of up to 200 equal requests take 25 kB.",
     ),
     cfg.IntOpt(
         "record_max_age_days",

@@ -7,10 +7,8 @@ options = [
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="""
-Serve ``/metrics``, without authentication: the metrics of all processes and the inventory of all
-providers. ``folder`` must be set.
-""",
+        help="Serve ``/metrics``, without authentication: the metrics of all processes and the "
+        "inventory of all providers. ``folder`` must be set.",
     ),
     cfg.StrOpt(
         "folder",
@@ -26,74 +24,62 @@ Default: the environment variable PROMETHEUS_MULTIPROC_DIR.
     cfg.BoolOpt(
         "inventory",
         default=True,
-        help="""
-Serve metrics of inventory and usage: sums over the cloud, over each aggregate and over traits of
-roots, and the values of each provider if there are few hosts. If false, ``/metrics`` has only the
-metrics of the service itself.
-""",
+        help="Serve metrics of inventory and usage: sums over the cloud, over each aggregate and "
+        "over traits of roots, and the values of each provider if there are few hosts. If false, "
+        "``/metrics`` has only the metrics of the service itself.",
     ),
     cfg.IntOpt(
         "inventory_max_hosts",
         default=100,
         min=0,
-        help="""
-The maximum number of hosts (root providers) for which the metrics of each provider are served,
-about 1.6 kB per host and scrape. With more hosts, only sums are served.
-""",
+        help="The maximum number of hosts (root providers) for which the metrics of each "
+        "provider are served, about 1.6 kB per host and scrape. With more hosts, only sums are "
+        "served.",
     ),
     cfg.BoolOpt(
         "deprecated_names",
         default=True,
-        help="""
-Also serve the gauges ``..._inventory`` under their names of release 1.0, which end in ``_total``:
-``promtool check metrics`` allows this ending for counters only. The next release removes the old
-names and this option. Set it to false when no dashboard and no rule uses them.
-""",
+        help="Also serve the gauges ``..._inventory`` under their names of release 1.0, which "
+        "end in ``_total``: ``promtool check metrics`` allows this ending for counters only. The "
+        "next release removes the old names and this option. Set it to false when no dashboard "
+        "and no rule uses them.",
     ),
     cfg.StrOpt(
         "inventory_root_trait_prefix",
         default="",
-        help="""
-Serve sums of inventory and usage by each trait of root providers that begins with this text, such
-as ``CUSTOM_AZ_``. If empty, there are no sums by trait.
-""",
+        help="Serve sums of inventory and usage by each trait of root providers that begins with "
+        "this text, such as ``CUSTOM_AZ_``. If empty, there are no sums by trait.",
     ),
     cfg.FloatOpt(
         "inventory_interval_seconds",
         default=15,
         min=0,
-        help="""
-The maximum age of inventory metrics, in seconds. Each process computes them at most once in this
-time.
-""",
+        help="The maximum age of inventory metrics, in seconds. Each process computes them at "
+        "most once in this time.",
     ),
     cfg.IntOpt(
         "survival_interval_minutes",
         default=0,
         min=0,
-        help="""
-Serve ``placement_survival_domains``: how many hosts could fail because everything on them fits
-elsewhere, as ``GET /insight/survival`` computes it. A thread of a process that is scraped computes
-it at most once in this number of minutes; it reads all allocations, which takes seconds with
-hundreds of thousands of servers. 0 disables the metric.
-""",
+        help="Serve ``placement_survival_domains``: how many hosts could fail because everything "
+        "on them fits elsewhere, as ``GET /insight/survival`` computes it. A thread of a process "
+        "that is scraped computes it at most once in this number of minutes; it reads all "
+        "allocations, which takes seconds with hundreds of thousands of servers. 0 disables the "
+        "metric.",
     ),
     cfg.StrOpt(
         "survival_by",
         default="root",
         regex="^(root|aggregate|root_trait:[A-Z0-9_]+)$",
-        help="""
-What fails: ``root`` is each host, ``aggregate`` the hosts of each aggregate, and
-``root_trait:PREFIX`` the hosts with each trait that begins with PREFIX, such as ``CUSTOM_RACK_``.
-""",
+        help="What fails: ``root`` is each host, ``aggregate`` the hosts of each aggregate, and "
+        "``root_trait:PREFIX`` the hosts with each trait that begins with PREFIX, such as "
+        "``CUSTOM_RACK_``.",
     ),
     cfg.ListOpt(
         "allowed_source_ranges",
         default=["127.0.0.0/8", "::1/128"],
-        help="""
-Networks that may read the metrics. Other clients, and requests forwarded by a proxy, receive the
-same response as if metrics were disabled.
-""",
+        help="Networks that may read the metrics. Other clients, and requests forwarded by a "
+        "proxy, receive the same response as if metrics were disabled.",
     ),
 ]
 

@@ -47,26 +47,21 @@ The option has no effect if nothing is left out, with ``randomize_allocation_can
     cfg.StrOpt(
         "incomplete_consumer_project_id",
         default=NOBODY,
-        help="""
-The project recorded for consumers whose allocations are written without one (before microversion
-1.8).
-""",
+        help="The project recorded for consumers whose allocations are written without one "
+        "(before microversion 1.8).",
     ),
     cfg.StrOpt(
         "incomplete_consumer_user_id",
         default=NOBODY,
-        help="""
-The user recorded for consumers whose allocations are written without one (before microversion
-1.8).
-""",
+        help="The user recorded for consumers whose allocations are written without one (before "
+        "microversion 1.8).",
     ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="""
-The total number of attempts to write allocations if other writes conflict. If all attempts
-conflict, the response is 409. With 0, every write of allocations is refused with 409.
-""",
+        help="The total number of attempts to write allocations if other writes conflict. If all "
+        "attempts conflict, the response is 409. With 0, every write of allocations is refused "
+        "with 409.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",

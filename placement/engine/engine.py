@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from placement.core.model import EPOCH_CLOCK
 from placement.core.snapshot.provider_table import ParentLoop
@@ -165,7 +165,7 @@ class _SnapshotKeeper:
                 return view
             # a load leaves out the loops of another writer, and joins fewer rows to one text
             with suppress(ParentLoop, Truncated):
-                newer = advance(view, now, self._read_changes)
+                newer = advance(view, now, self._store)
             if newer is not None and self._store.lineage == lineage:
                 return self._keep(newer, "refresh", start)
         if view is not None:
@@ -174,27 +174,13 @@ class _SnapshotKeeper:
             view = load(tx)
         return self._keep(view, "load", start)
 
-    def _read_changes(
-        self, seen: Mapping[int, int], now: Mapping[int, int], *, has_names: bool
-    ) -> ProviderChanges:
-        return self._store.single_statement(partial(changes.read, has_names=has_names), seen, now)
-
     def _keep(self, view: View, kind: str, start: float) -> View:
         self._view = view
         self._observer.observe(REFRESH_SECONDS, time.monotonic() - start, kind)
         return view
 
 
-class ReadChanges(Protocol):
-    """Reads the changes between two values of the clocks: see ``changes.read``."""
-
-    def __call__(
-        self, seen: Mapping[int, int], now: Mapping[int, int], *, has_names: bool
-    ) -> ProviderChanges:
-        """Return the changes, and all names with ``has_names``."""
-
-
-def advance(view: View, now: Mapping[int, int], read_changes: ReadChanges) -> View | None:
+def advance(view: View, now: Mapping[int, int], store: Store) -> View | None:
     """Return a view at least as new as the clocks ``now``, or None if all must be loaded.
 
     One statement reads the changes. If more clocks advanced before it began, it is repeated with
@@ -203,7 +189,8 @@ def advance(view: View, now: Mapping[int, int], read_changes: ReadChanges) -> Vi
     """
     has_names = False
     while follows(now, view.clocks):
-        newer = read_changes(view.clocks, now, has_names=has_names)
+        read = partial(changes.read, has_names=has_names)
+        newer = store.single_statement(read, view.clocks, now)
         now = newer.clocks
         if newer.is_complete and follows(now, view.clocks):
             with suppress(UnknownNameError):

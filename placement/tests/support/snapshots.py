@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,7 +10,6 @@ import sqlalchemy as sa
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.db import clocks, tables
 from placement.db.resources.providers import SELECT_PROVIDER
-from placement.db.snapshot import changes
 from placement.engine.engine import advance, load
 from placement.events import DISCARDS, REFRESH_SECONDS, Observer
 
@@ -102,11 +100,20 @@ _AGGREGATES = sa.select(_MEMBER.resource_provider_id, tables.placement_aggregate
 )
 
 
+class InTransaction:
+    """Stands for the store: its single statements see what a transaction sees."""
+
+    def __init__(self, tx):
+        self.tx = tx
+
+    def single_statement(self, work, *arguments):
+        return work(self.tx.connection, *arguments)
+
+
 def assert_exact(tx, *views):
     """Return views that are advanced to what the transaction sees, each equal to a full load."""
-    now, read = clocks.values(tx.connection), partial(changes.read, tx.connection)
-    new = load(tx)
-    advanced = [(view and advance(view, now, read)) or new for view in views]
+    now, new = clocks.values(tx.connection), load(tx)
+    advanced = [(view and advance(view, now, InTransaction(tx))) or new for view in views]
     for view in advanced:
         assert contents(view.snapshot) == contents(new.snapshot)
     assert by_id(new.snapshot) == loaded(tx)
