@@ -59,7 +59,7 @@ _ON_PROVIDER = with_resources(
     _modified_at,
     consumers.c.uuid.label("consumer_uuid"),
     consumers.c.generation.label("consumer_generation"),
-).order_by(_allocation.id)
+)
 _root = resource_providers.alias("root")
 _OF_CONSUMER = (
     sa.select(

@@ -17,6 +17,8 @@ import sqlalchemy as sa
 from placement import exception
 
 END = "|"
+# As SQL: a parameter would be replaced in the text of the statement at each execution.
+_NOTHING: Any = sa.literal_column("''")
 
 # The number of ids in one text, which must be shorter than session_settings.MAX_JOINED_LENGTH
 # bytes: an id has up to ten digits, a name up to 200 characters of four bytes
@@ -37,7 +39,7 @@ def joined(dialect: str, *columns: sa.ColumnElement[Any]) -> sa.ColumnElement[st
     fields = [_text(column, dialect) + end for column in columns]
     row: sa.ColumnElement[str] = reduce(lambda text, field: text + field, fields)
     count = sa.cast(sa.func.count(), sa.Text)
-    text: sa.ColumnElement[str] = count + end + sa.func.aggregate_strings(row, "")
+    text: sa.ColumnElement[str] = count + end + sa.func.aggregate_strings(row, _NOTHING)
     return text
 
 
