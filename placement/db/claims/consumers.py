@@ -145,10 +145,12 @@ _INSERT = consumers.insert().inline()
 _UPDATE = consumers.update().values(
     project_id=sa.bindparam("project"),
     user_id=sa.bindparam("user"),
+    consumer_type_id=sa.func.coalesce(
+        sa.bindparam("type", type_=sa.Integer), _consumer.consumer_type_id
+    ),
     generation=_consumer.generation + ONE,
     updated_at=sa.bindparam("now"),
 )
-_UPDATE_WITH_TYPE = _UPDATE.values(consumer_type_id=sa.bindparam("type"))
 _DELETE = consumers.delete()
 
 
@@ -321,16 +323,10 @@ def savings(owners: Mapping[str, Owner], ids: Mapping[str, int]) -> list[Write]:
     for uuid, owner in owners.items():
         if uuid in ids:
             by_owner[owner].append(ids[uuid])
-    for owner, consumer_ids in by_owner.items():
-        writes += _updates(consumer_ids, owner)
+    for (project, user, type_), consumer_ids in by_owner.items():
+        values = {"project": project, "user": user, "type": type_, "now": utcnow()}
+        writes += writes_of(_UPDATE, _consumer.id, consumer_ids, **values)
     return writes
-
-
-def _updates(ids: Iterable[int], owner: Owner) -> list[Write]:
-    values = {"project": owner.project_id, "user": owner.user_id, "now": utcnow()}
-    if owner.type_id is None:
-        return writes_of(_UPDATE, _consumer.id, ids, **values)
-    return writes_of(_UPDATE_WITH_TYPE, _consumer.id, ids, **values, type=owner.type_id)
 
 
 def deletions(ids: Iterable[int]) -> list[Write]:

@@ -44,8 +44,8 @@ _READ = (
         _inventory_c.resource_provider_id,
         _inventory_c.resource_class_id,
         resource_classes.c.name.label("resource_class"),
-        *LIMITS,
         _inventory_c.used,
+        *LIMITS,
     )
     .join(resource_classes, resource_classes.c.id == _inventory_c.resource_class_id)
     .order_by(_inventory_c.id)
@@ -69,19 +69,12 @@ _WITH_PROVIDER = with_resources(
 
 def _provider_usage(id_: int, rows: Iterable[Any]) -> ProviderUsage:
     """Return the inventories of one provider."""
-    valid = [row for row in rows if row.step_size > 0]
-    return ProviderUsage(
-        id_,
-        {row.resource_class: inventory_of(row) for row in valid},
-        {row.resource_class: int(row.used) for row in valid},
-    )
-
-
-def inventory_of(row: Any) -> Inventory:
-    """Return the inventory in a row with the columns ``LIMITS``."""
-    return Inventory(
-        row.total, row.reserved, row.min_unit, row.max_unit, row.step_size, row.allocation_ratio
-    )
+    inventories_, used = {}, {}
+    for _, _, name, amount, *limits in rows:
+        inventory = Inventory(*limits)
+        if inventory.step_size > 0:
+            inventories_[name], used[name] = inventory, int(amount)
+    return ProviderUsage(id_, inventories_, used)
 
 
 class StoredInventory(NamedTuple):

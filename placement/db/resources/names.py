@@ -9,7 +9,7 @@ not locked.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import zip_longest
@@ -34,19 +34,6 @@ _UUID = re.compile("[0-9a-f-]+")
 
 Lookup = tuple[sa.Column[str], Sequence[str]]
 """A column and the names to find in it."""
-
-
-def rows_named(
-    connection: sa.Connection, query: sa.Select[Any], column: sa.Column[str], texts: Iterable[str]
-) -> Iterator[sa.Row[Any]]:
-    """Yield the rows of a query whose column equals one of the texts exactly.
-
-    The query must select the column. Cost: a statement for each thousand texts.
-    """
-    requested = set(texts)
-    for row in rows_of(connection, query, column, sorted(requested)):
-        if row._mapping[column] in requested:
-            yield row
 
 
 def ids_by_name(
@@ -214,8 +201,13 @@ class StoredNames(Statements):
     _reference: sa.Column[int]  # refers to the id of a name that is in use
 
     def _named(self, query: sa.Select[Any], names: Iterable[str]) -> list[StoredName]:
-        rows = rows_named(self._connection, query, self.table.c.name, names)
-        return [StoredName._make(row) for row in rows]
+        """Return the rows of these names, and not of other spellings.
+
+        Cost: a statement for each thousand names.
+        """
+        requested = set(names)
+        rows = rows_of(self._connection, query, self.table.c.name, sorted(requested))
+        return [StoredName._make(row) for row in rows if row.name in requested]
 
     def _all(self, query: sa.Select[Any]) -> list[StoredName]:
         return [StoredName._make(row) for row in self._connection.execute(query)]

@@ -11,8 +11,7 @@ import sqlalchemy as sa
 
 from placement.core.capacity import is_within_capacity
 from placement.core.claims import Amounts
-from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID
-from placement.db.claims.inventories import inventory_of
+from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Inventory
 from placement.db.tables import (
     LIMITS,
     allocations,
@@ -171,7 +170,7 @@ def _inventories(
             found[key] = AuditedInventory(
                 providers[key[0]],
                 names[key[1]],
-                inventory_of(row),
+                Inventory(*row[4:]),
                 counter=row.used,
                 changed_at=row.changed_at,
                 used=sums.get(key, 0),
