@@ -72,36 +72,34 @@ def advance_sequences(connection: sa.Connection) -> None:
             )
 
 
-def convert_uuids(store: Store) -> int:
-    """Convert the stored UUIDs that are not canonical, and return their number.
+def convert_uuids(store: Store) -> None:
+    """Convert the stored UUIDs that are not canonical.
 
     A UUID is not converted if the database also has its canonical form; this is logged.
     Cost: one scan of each table with UUIDs.
     """
-    return store.write(_convert)
+    store.write(_convert)
 
 
-def _convert(tx: Transaction) -> int:
-    connection = tx.connection
-    changed = 0
+def _convert(tx: Transaction) -> None:
+    connection, has_changed = tx.connection, False
     for column in (resource_providers.c.uuid, placement_aggregates.c.uuid):
         spellings = _convertible(connection, column, _spellings(connection, column))
         _update(connection, column, spellings)
-        changed += len(spellings)
-    if changed:
+        has_changed |= bool(spellings)
+    if has_changed:
         tx.publish(names=True)
         start_epoch(connection)
-    return changed + _convert_consumers(connection)
+    _convert_consumers(connection)
 
 
-def _convert_consumers(connection: sa.Connection) -> int:
+def _convert_consumers(connection: sa.Connection) -> None:
     """Convert consumers with their allocations, and allocations without a consumer."""
     columns = (consumers.c.uuid, allocations.c.consumer_id)
     uuids = [uuid for column in columns for uuid in _spellings(connection, column)]
     spellings = _convertible(connection, consumers.c.uuid, uuids)
     for column in columns:
         _update(connection, column, spellings)
-    return len(spellings)
 
 
 def _spellings(connection: sa.Connection, column: sa.Column[str]) -> list[str]:

@@ -58,9 +58,11 @@ def test_running_processes_see_the_converted_uuids(store):
     host = spelled_database(store)
     engine = Engine(store)
     engine.current()
-    assert reconcile.convert_uuids(store) == 3
+    reconcile.convert_uuids(store)
     assert [state.provider.uuid for state in engine.current().states()] == [host]
-    assert reconcile.convert_uuids(store) == 0
+    epoch = store.epoch()
+    reconcile.convert_uuids(store)
+    assert store.epoch() == epoch
 
 
 def test_second_spelling_is_reported_and_kept(store, backend, caplog):
@@ -68,7 +70,7 @@ def test_second_spelling_is_reported_and_kept(store, backend, caplog):
         pytest.skip("MariaDB's unique constraints ignore letter case")
     host = spelled_database(store)
     claim(store, CONSUMER, {host.replace("-", ""): {"VCPU": 2}})
-    assert reconcile.convert_uuids(store) == 2
+    reconcile.convert_uuids(store)
     assert scalar(store, "SELECT count(*) FROM consumers") == 2
     assert f"consumers has the UUID {CONSUMER} in two spellings" in caplog.text
 

@@ -38,6 +38,7 @@ FIXED = [
     ("move a leaf", "delete a root"),
     ("create a class", "ensure classes"),
     ("delete and create a class", "use an unused class"),
+    ("convert UUIDs", "convert UUIDs"),
     ("reshape", "release on two providers"),
     ("reshape", "claim the last units"),
     ("first claim of a consumer without row", "release a consumer without row"),
