@@ -68,15 +68,16 @@ def read_state(
 
     Raises: WriteConflict if a class of the allocations was renamed since these were read.
     """
-    amounts = [*(claim.resources for claim in claims), *consumers.allocated.values()]
+    claimed = {*also}.union(*(claim.resources for claim in claims))
+    released = set[str]().union(*consumers.allocated.values())
     known_ids = consumers.ids_of(PROVIDER)
-    providers, class_ids = tx.inventories.lock({*also}.union(*amounts), known_ids)
+    providers, class_ids = tx.inventories.lock(claimed, known_ids, released)
     check_names(consumers.class_ids, class_ids)
     return AllocationState(
         consumers.generations,
         consumers.allocated,
         providers,
-        {**class_ids, **_class_ids(tx, claims, class_ids)},
+        {**consumers.class_ids, **class_ids, **_class_ids(tx, claims, class_ids)},
     )
 
 
@@ -129,7 +130,6 @@ def writes(
             {
                 (state.providers[provider].id, state.class_ids[name]): amount
                 for (provider, name), amount in changes.usage_deltas.items()
-                if name in state.providers[provider].inventories
             }
         ),
     ]

@@ -101,29 +101,35 @@ class Inventories(Statements):
         }
 
     def lock(
-        self, uuids: Collection[str], known_ids: Mapping[str, int] = MappingProxyType({})
+        self,
+        uuids: Collection[str],
+        known_ids: Mapping[str, int] = MappingProxyType({}),
+        released: Collection[str] = (),
     ) -> tuple[dict[str, ProviderUsage], dict[str, int]]:
         """Lock providers; return their inventories, and the class ids of the inventories.
 
-        Providers that do not exist are left out. ``known_ids`` has ids that were read before.
-        Cost: two statements, and a third one to read ids that are not among them.
+        The inventories of providers that are only ``released`` are not read. Providers that do
+        not exist are left out. ``known_ids`` has ids that were read before.
+        Cost: two statements, and a third one to read ids that are not among them; one less if
+        all are only released.
         Raises: UsageNotCounted, which the store handles.
         """
-        read_ids = provider_ids(self._connection, set(uuids) - known_ids.keys())
+        requested = {*uuids, *released}
+        read_ids = provider_ids(self._connection, requested - known_ids.keys())
         ids = {**known_ids, **read_ids}
-        locked = lock_providers(self._connection, [ids[uuid] for uuid in uuids if uuid in ids])
+        locked = lock_providers(self._connection, [ids[uuid] for uuid in requested & ids.keys()])
         uncounted = [provider.id for provider in locked if not provider.is_counted]
         if uncounted:
             raise UsageNotCounted(uncounted)
-        column = _inventory_c.resource_provider_id
-        rows = [*rows_of(self._connection, _READ, column, [row.id for row in locked])]
+        read = [ids[uuid] for uuid in uuids if uuid in ids]
+        rows = [*rows_of(self._connection, _READ, _inventory_c.resource_provider_id, read)]
         by_provider = defaultdict[int, list[Any]](list)
         for row in rows:
             by_provider[row.resource_provider_id].append(row)
         usages = {
             provider.uuid: _provider_usage(provider.id, by_provider[provider.id])
             for provider in locked
-            if provider.uuid in uuids
+            if provider.uuid in requested
         }
         return usages, {row.resource_class: row.resource_class_id for row in rows}
 

@@ -111,6 +111,23 @@ def test_removal_does_not_change_provider_generations(store, host):
     assert_sound(store)
 
 
+@pytest.mark.parametrize("release", [allocation.delete, lambda *of: claim(*of, {})])
+def test_a_release_reads_no_inventories(store, host, release):
+    """It is exact also where an older program made an inventory that cannot be allocated."""
+    consumer = uuid()
+    claim(store, consumer, {host: {"VCPU": 2, "DISK_GB": 5}})
+    store.write(
+        lambda tx: tx.connection.execute(
+            tables.inventories.update().where(tables.inventories.c.total == 8).values(step_size=0)
+        )
+    )
+    with statements(store) as executed:
+        release(store, consumer)
+    assert [text for text in executed if "FROM inventories" in text] == []
+    assert allocations_of(store, consumer) == {}
+    assert_sound(store)
+
+
 @pytest.mark.parametrize("consumer", ["unknown", "", "\U0001f680"])
 def test_consumer_without_allocations_is_not_listed_or_removed(store, consumer):
     stored = allocation.of_consumer(store, consumer)
