@@ -8,12 +8,12 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
 
 from placement import exception, profiling
+from placement.conf.base import settings_of
 from placement.core.model import IncompleteConsumer
 from placement.db import errors, suitability
 from placement.db.maintenance import reconcile
@@ -80,9 +80,7 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     options = conf.placement_database
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
-    names = [field.name for field in fields(DatabaseSettings) if field.name in options]
-    values = {name: options[name] for name in names}
-    database = DatabaseSettings(**values, traces_sql=profiling.traces_sql(conf))
+    database = settings_of(DatabaseSettings, options, traces_sql=profiling.traces_sql(conf))
     try:
         url = database.url
     except ValueError:  # the port is not a number: it may be the rest of a password

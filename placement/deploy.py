@@ -8,6 +8,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 
 from placement import db_api
+from placement.conf.base import settings_of
 from placement.core.request import SearchSettings
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.maintenance.used_numbers import shares_of_ids
@@ -83,14 +84,7 @@ def inventory_metrics(
     conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver, app_services: Services
 ) -> InventoryMetrics:
     """Return the metrics of inventory, with the options of [metrics]."""
-    options = conf.metrics
-    settings = InventorySettings(
-        enabled=options.inventory,
-        max_hosts=options.inventory_max_hosts,
-        deprecated_names=options.deprecated_names,
-        root_trait_prefix=options.inventory_root_trait_prefix,
-        interval_seconds=options.inventory_interval_seconds,
-    )
+    settings = settings_of(InventorySettings, conf.metrics)
     store, library = app_services.store, observer.library
     counts, ids = partial(sql.count_by_provider, store), partial(shares_of_ids, store)
     survival = survival_text(conf, library, app_services)
@@ -124,20 +118,8 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
         search=search_settings(conf),
         incomplete_consumer=db_api.incomplete_consumer(conf),
         observer=observer or Observer(),
-        reports=OperatorReports(Recorder(store, recorder_settings(conf))),
+        reports=OperatorReports(Recorder(store, settings_of(RecorderSettings, conf.insight))),
         max_body_bytes=conf.api.max_request_body_size,
-    )
-
-
-def recorder_settings(conf: cfg.ConfigOpts) -> RecorderSettings:
-    """Return the settings of recorded requests from [insight]."""
-    options = conf.insight
-    return RecorderSettings(
-        enabled=options.record,
-        users=options.record_users,
-        max_rows=options.record_max_rows,
-        max_age_days=options.record_max_age_days,
-        per_second=options.record_per_second,
     )
 
 

@@ -3,12 +3,16 @@
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from oslo_config import cfg
 
 import placement
+
+T = TypeVar("T")
 
 group = None
 _PATHS = [
@@ -54,6 +58,12 @@ def config_files() -> list[str] | None:
     """
     folder = os.environ.get(CONFIG_DIR_VARIABLE, "").strip()
     return [str(Path(folder) / CONFIG_FILE)] if folder else None
+
+
+def settings_of(kind: type[T], options: cfg.ConfigOpts.GroupAttr, **others: object) -> T:
+    """Return settings, a dataclass whose fields have the names of options of a group."""
+    names = {field.name for field in fields(cast("Any", kind))}.intersection(options)
+    return kind(**{name: options[name] for name in names}, **others)
 
 
 def parse(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:

@@ -43,15 +43,15 @@ _By = dict[tuple[str, str], list[int]]
 class InventorySettings:
     """The options of [metrics] about inventory."""
 
-    enabled: bool = True
-    max_hosts: int = 100
+    inventory: bool = True
+    inventory_max_hosts: int = 100
     deprecated_names: bool = True
-    root_trait_prefix: str = ""
-    interval_seconds: float = 15
+    inventory_root_trait_prefix: str = ""
+    inventory_interval_seconds: float = 15
 
 
 class InventoryMetrics:
-    """The text of the inventory metrics, at most ``interval_seconds`` old.
+    """The text of the inventory metrics, at most ``inventory_interval_seconds`` old.
 
     ``consumers`` returns the number of consumers by provider id; it is called only if there are
     few enough hosts to list every host. ``ids`` returns the used part of the ids by column,
@@ -81,17 +81,17 @@ class InventoryMetrics:
         return self._inventory_text(snapshot) + self._survival()
 
     def _inventory_text(self, snapshot: Snapshot | None) -> bytes:
-        """Return the metrics of inventory, at most ``interval_seconds`` old.
+        """Return the metrics of inventory, at most ``inventory_interval_seconds`` old.
 
         They are empty if they are outdated and the database is unreachable.
 
         ``snapshot`` is the current one, None without a database. Cost: once per interval, a pass
         over all providers.
         """
-        if not self._settings.enabled:
+        if not self._settings.inventory:
             return b""
         with self._computing:
-            if time.monotonic() - self._computed_at < self._settings.interval_seconds:
+            if time.monotonic() - self._computed_at < self._settings.inventory_interval_seconds:
                 return self._text
             if snapshot is None:
                 return b""
@@ -121,7 +121,7 @@ class InventoryMetrics:
     def _families(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield the families of single providers, if there are few, and the families of sums."""
         hosts = int(snapshot.hosts.sum())
-        limit = self._settings.max_hosts
+        limit = self._settings.inventory_max_hosts
         yield self._gauge(
             "placement_hosts", "Number of roots that are not sharing providers.", hosts
         )
@@ -176,7 +176,7 @@ class InventoryMetrics:
     def _sums(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield the sums over all providers, by aggregate and by trait of the root."""
         scopes = (("cloud", ()), ("aggregate", ("aggregate",)), ("root_trait", ("root_trait",)))
-        sums = _sums_by_label(snapshot, self._settings.root_trait_prefix)
+        sums = _sums_by_label(snapshot, self._settings.inventory_root_trait_prefix)
         for (scope, labels), by_label in zip(scopes, sums, strict=True):
             for place, (name, text) in enumerate(_OF_SUMS):
                 family = self._gauge(

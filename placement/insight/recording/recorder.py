@@ -58,11 +58,11 @@ _FURTHER: Final = {
 class RecorderSettings:
     """The options of [insight] that begin with ``record``."""
 
-    enabled: bool = True
-    users: bool = True
-    max_rows: int = 10_000
-    max_age_days: int = 30
-    per_second: int = 5
+    record: bool = True
+    record_users: bool = True
+    record_max_rows: int = 10_000
+    record_max_age_days: int = 30
+    record_per_second: int = 5
 
 
 def start_timer(seconds: float, flush: Callable[[], None]) -> None:
@@ -89,8 +89,8 @@ class Recorder:
         thread_time: Callable[[], float] = time.thread_time,
         call_after: Callable[[float, Callable[[], None]], None] | None = None,
     ) -> None:
-        self.is_enabled = settings.enabled
-        self.records_users = settings.users
+        self.is_enabled = settings.record
+        self.records_users = settings.record_users
         self.dropped = 0  # requests that could not be recorded
         self._settings = settings
         self._store = store.with_max_attempts(_ATTEMPTS)
@@ -112,7 +112,7 @@ class Recorder:
 
     def admits(self, kind: str) -> bool:
         """Count a record of this kind if the rate allows it; return whether it does."""
-        now, rate = self._clock(), self._settings.per_second
+        now, rate = self._clock(), self._settings.record_per_second
         with self._counting:
             allowance = _Allowance(rate, rate * _BURST_SECONDS, now)
             allowance = self._records.setdefault(kind, allowance)
@@ -167,7 +167,7 @@ class Recorder:
         if not is_counted:
             self._add(record)
         elif not self.admits(_REPEATED):
-            self._flush_after(1 / self._settings.per_second)
+            self._flush_after(1 / self._settings.record_per_second)
             return
         self._write_if_idle(counts=is_counted)
 
@@ -231,7 +231,7 @@ class Recorder:
                 self._writing.release()
             counts = False
         if counts:
-            self._flush_after(1 / self._settings.per_second)
+            self._flush_after(1 / self._settings.record_per_second)
 
     def _write(self) -> None:
         with self._counting:
@@ -290,8 +290,8 @@ class Recorder:
         has_passed = now - self._pruned_at >= _PRUNE_AFTER_SECONDS
         if self._unpruned < PRUNE_AFTER_ROWS and not has_passed:
             return
-        oldest = first_id(datetime.now(UTC) - timedelta(days=self._settings.max_age_days))
-        removed = self._store.write(sql.prune, oldest, self._settings.max_rows, PRUNE_BATCH)
+        oldest = first_id(datetime.now(UTC) - timedelta(days=self._settings.record_max_age_days))
+        removed = self._store.write(sql.prune, oldest, self._settings.record_max_rows, PRUNE_BATCH)
         if removed < PRUNE_BATCH:
             self._unpruned, self._pruned_at = 0, now
 

@@ -48,7 +48,7 @@ def values(text):
 
 
 def test_sums_of_cloud_aggregates_and_root_traits(metrics):
-    samples = values(metrics(root_trait_prefix="CUSTOM_AZ_").text(CLOUD))
+    samples = values(metrics(inventory_root_trait_prefix="CUSTOM_AZ_").text(CLOUD))
     rack, other = aggregate_uuid("rack"), aggregate_uuid("other")
 
     def sums(scope, resource_class, **label):
@@ -77,7 +77,7 @@ def test_used_ids_have_the_name_of_their_column(metrics):
 
 def test_single_providers_have_the_names_of_the_exporter(metrics):
     ids = {CLOUD.state(provider_uuid("cn1")).provider.id: 5}
-    samples = values(metrics(lambda: ids, max_hosts=3).text(CLOUD))
+    samples = values(metrics(lambda: ids, inventory_max_hosts=3).text(CLOUD))
     of_class = {
         name: samples[f'openstack_placement_resource_{name}{{hostname="cn1",resourcetype="VCPU"}}']
         for name in ("inventory", "usage", "reserved", "allocation_ratio")
@@ -95,14 +95,14 @@ def test_above_the_limit_there_are_only_sums(metrics):
     def consumers():
         raise AssertionError("not asked for")
 
-    text = metrics(consumers, max_hosts=2).text(CLOUD)
+    text = metrics(consumers, inventory_max_hosts=2).text(CLOUD)
     assert b"hostname=" not in text
     assert values(text)["placement_metrics_by_host"] == 0
     assert b"placement_cloud_inventory" in text
 
 
 def test_deprecated_names_have_the_same_values(metrics):
-    samples = values(metrics(root_trait_prefix="CUSTOM_AZ_").text(CLOUD))
+    samples = values(metrics(inventory_root_trait_prefix="CUSTOM_AZ_").text(CLOUD))
     gauges = {name: value for name, value in samples.items() if "_inventory{" in name}
     assert {name.partition("_inventory")[0] for name in gauges} == {
         *("placement_cloud", "placement_aggregate", "placement_root_trait"),
@@ -114,7 +114,7 @@ def test_deprecated_names_have_the_same_values(metrics):
 
 
 def test_inventory_can_be_switched_off(metrics):
-    assert metrics(enabled=False).text(CLOUD) == b""
+    assert metrics(inventory=False).text(CLOUD) == b""
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_they_are_computed_once_per_interval(metrics, clock):
         computed.append(clock.now)
         return {}
 
-    process = metrics(consumers, interval_seconds=60)
+    process = metrics(consumers, inventory_interval_seconds=60)
     threads = [threading.Thread(target=process.text, args=(CLOUD,)) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -148,7 +148,7 @@ def test_they_are_computed_once_per_interval(metrics, clock):
 
 
 def test_without_a_database_they_are_served_until_the_interval_is_over(metrics, clock):
-    process = metrics(interval_seconds=60)
+    process = metrics(inventory_interval_seconds=60)
     text = process.text(CLOUD)
     assert process.text(None) == text
     clock.now += 60

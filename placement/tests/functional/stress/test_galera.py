@@ -220,7 +220,7 @@ def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
 
 def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
     """Both prune the same rows at once, which Galera notices at the commit of one of them."""
-    limits = RecorderSettings(max_rows=150)
+    limits = RecorderSettings(record_max_rows=150)
     recorders = [Recorder(store, limits) for store in stores]
 
     def record_many(recorder):

@@ -200,7 +200,9 @@ def equal(at, number, key="a"):
 def test_processes_count_equal_requests_in_one_record(store, other_store):
     """Each has its own recorder; they write at the same time."""
     at = datetime.now(UTC)
-    recorders = [Recorder(each, RecorderSettings(per_second=100)) for each in (store, other_store)]
+    recorders = [
+        Recorder(each, RecorderSettings(record_per_second=100)) for each in (store, other_store)
+    ]
 
     def run(process):
         for number in range(60):
@@ -242,7 +244,7 @@ def test_the_ids_of_a_record_are_bounded(store):
 
 
 def test_counts_are_written_a_moment_later_without_another_request(store):
-    recorder = Recorder(store, RecorderSettings(per_second=5), call_after=start_timer)
+    recorder = Recorder(store, RecorderSettings(record_per_second=5), call_after=start_timer)
     at = datetime.now(UTC)
     for number in range(50):
         recorder.record(equal(at, number))

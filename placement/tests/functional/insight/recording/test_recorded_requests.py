@@ -400,7 +400,7 @@ def count(store):
 
 
 def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
-    limits = RecorderSettings(max_rows=120)
+    limits = RecorderSettings(record_max_rows=120)
     hosts = [Recorder(each, limits) for each in (store, other_store)]
     for number in range(400):
         hosts[number % 2].record(record(number))

@@ -78,7 +78,11 @@ def store(monkeypatch):
 @pytest.fixture
 def recorder(store, clock):
     return Recorder(
-        store, RecorderSettings(max_rows=200, per_second=5), clock, clock, lambda *_: None
+        store,
+        RecorderSettings(record_max_rows=200, record_per_second=5),
+        clock,
+        clock,
+        lambda *_: None,
     )
 
 
@@ -159,7 +163,7 @@ def test_records_are_written_in_order(recorder, store):
 
 
 def test_a_recorder_that_is_off_writes_nothing(store, clock):
-    recorder = Recorder(store, RecorderSettings(enabled=False), clock)
+    recorder = Recorder(store, RecorderSettings(record=False), clock)
     recorder.record(record())
     assert (store.calls, recorder.is_enabled) == (0, False)
 
