@@ -6,13 +6,12 @@ from functools import partial
 
 import webob
 
-from placement import events, microversion
+from placement import events, microversion, policies
 from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.http.request import Request, accepts_json
 from placement.http.response import body_of, json_response
 from placement.parse.candidates import candidate_request
-from placement.policies import rules as policies
 from placement.render.candidates import pieces
 
 

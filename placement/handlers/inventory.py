@@ -2,12 +2,11 @@
 
 import webob
 
-from placement import microversion
+from placement import microversion, policies
 from placement.http.request import Request, accepts_json, requires_json
 from placement.http.response import json_response, no_content
 from placement.objects import inventory, provider
 from placement.parse import inventory as parse
-from placement.policies import rules as policies
 from placement.render import resource_provider as render
 
 

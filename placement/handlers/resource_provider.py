@@ -8,14 +8,13 @@ from uuid import uuid4
 
 import webob
 
-from placement import microversion
+from placement import microversion, policies
 from placement.core.model import Provider
 from placement.core.search.provider_filter import filter_providers
 from placement.http.request import Request, accepts_json, requires_json
 from placement.http.response import json_response, no_content
 from placement.objects import aggregate, provider
 from placement.parse import resource_provider as parse
-from placement.policies import rules as policies
 from placement.render import resource_provider as render
 
 

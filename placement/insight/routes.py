@@ -13,7 +13,7 @@ from importlib import metadata
 
 import webob
 
-from placement import microversion
+from placement import microversion, policies
 from placement.core.text import timestamp
 from placement.events import (
     CLIENT_REQUESTS,
@@ -38,7 +38,6 @@ from placement.insight.recording.http import list_requests, show_request, summar
 from placement.insight.whatif.http import plan_drain, plan_drain_with_groups, show_survival
 from placement.insight.whatif.room_http import make_room
 from placement.microversion import UNVERSIONED, Version
-from placement.policies import rules as policies
 
 _COUNTED = (CLIENT_REQUESTS, MIXED_CONSUMERS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
 _CANDIDATES = {"method": "GET", "route": "/allocation_candidates", "status": "200"}

@@ -4,6 +4,7 @@ import logging
 
 import webob
 
+from placement import policies
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import queries
@@ -15,7 +16,6 @@ from placement.insight.audit.trees import EditedProvider
 from placement.insight.audit.usage import UsageCounter
 from placement.insight.documents import document
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import always, closed
 
 FINDINGS_QUERY = always(

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import webob
 
-from placement import exception
+from placement import exception, policies
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import Indices
@@ -24,7 +24,6 @@ from placement.insight.documents import Json, document
 from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
-from placement.policies import rules as policies
 from placement.schemas import queries as schemas
 from placement.schemas.base import TEXT, UUID, always, closed
 

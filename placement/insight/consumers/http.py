@@ -2,6 +2,7 @@
 
 import webob
 
+from placement import policies
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import queries
@@ -9,7 +10,6 @@ from placement.insight.consumers import sql
 from placement.insight.consumers.model import MOST_OF_A_PAGE, ConsumerFilter
 from placement.insight.documents import document
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import TEXT, UUID, always, closed
 
 _PROVIDERS = ("provider", "in_tree")

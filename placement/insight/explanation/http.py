@@ -2,12 +2,12 @@
 
 import webob
 
+from placement import policies
 from placement.http.request import Request, accepts_json
 from placement.insight import http
 from placement.insight.explanation import query
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explained
-from placement.policies import rules as policies
 
 
 @accepts_json

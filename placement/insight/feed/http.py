@@ -18,7 +18,7 @@ from json.encoder import encode_basestring_ascii as quoted
 import webob
 from webob.acceptparse import create_accept_encoding_header, create_accept_header
 
-from placement import exception
+from placement import exception, policies
 from placement.core.capacity import integer_capacity
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.http.request import JSON, Request
@@ -29,7 +29,6 @@ from placement.insight.feed import model
 from placement.insight.feed.model import Feed
 from placement.parse import validation
 from placement.parse.resource_provider import provider_filter
-from placement.policies import rules as policies
 from placement.schemas import queries as schemas
 from placement.schemas.base import TEXT
 

@@ -2,6 +2,7 @@
 
 import webob
 
+from placement import policies
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import queries
@@ -9,7 +10,6 @@ from placement.insight.documents import document
 from placement.insight.identity.model import DAYS
 from placement.insight.identity.sql import identify
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import Schema, always, closed
 
 _NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 200}

@@ -2,6 +2,7 @@
 
 import webob
 
+from placement import policies
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import queries
@@ -9,7 +10,6 @@ from placement.insight.documents import document
 from placement.insight.permissions.command import role_names
 from placement.insight.permissions.model import SERVICES, permissions
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import NAME, Schema, always, closed
 
 _ROLES: Schema = {

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import webob
 
+from placement import policies
 from placement.core.text import timestamp
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
@@ -27,7 +28,6 @@ from placement.insight.recording.model import (
     RecordedRequest,
 )
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import NAME, Schema, always, closed
 
 _OF_EMPTY = (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)

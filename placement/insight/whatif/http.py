@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import webob
 
+from placement import policies
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import NO_ROWS, Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -23,7 +24,6 @@ from placement.insight.whatif.model import Keep, Scene
 from placement.insight.whatif.server_groups import ServerGroup
 from placement.insight.whatif.survival import Survival
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import TEXT, UUID, Schema, always, closed
 
 MOST_PROVIDERS: Final = 500

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import webob
 
+from placement import policies
 from placement.core.search.deadline import Deadline
 from placement.core.text import canonical
 from placement.engine.engine import View
@@ -21,7 +22,6 @@ from placement.insight.whatif.http import KEEP, keep_of, listed
 from placement.insight.whatif.model import Holder
 from placement.insight.whatif.room import Rooms, Task, rooms
 from placement.parse import validation
-from placement.policies import rules as policies
 from placement.schemas.base import NAME, UUID, always, closed
 
 _DEFAULT_LIMIT: Final = 5

@@ -7,7 +7,7 @@ from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_opts
 
 from placement import conf as options
-from placement import exception, microversion, profiling
+from placement import exception, microversion, policies, profiling
 from placement.core.model import IncompleteConsumer
 from placement.core.request import SearchSettings
 from placement.events import Observer
@@ -16,7 +16,6 @@ from placement.handlers import root
 from placement.http import middleware
 from placement.http.request import Services, accepts_json, requires_json
 from placement.http.response import json_response, no_content
-from placement.policies import rules as policies
 from placement.policy import Policy
 
 ADMIN = {"X-Auth-Token": "admin"}

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import pytest
 import yaml
 
-from placement import exception
-from placement.policies import rules as policies
+from placement import exception, policies
 from placement.policy import Policy
 from placement.tests.support.stub_service import LATEST, configured, service
 

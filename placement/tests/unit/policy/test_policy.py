@@ -6,7 +6,6 @@ import yaml
 
 import placement
 from placement import exception, policies, policy
-from placement.policies import rules as policy_rules
 from placement.tests.support.stub_service import configured
 
 OWN = {"project_id": "p", "user_id": "u"}
@@ -54,9 +53,9 @@ def test_every_operation_is_named_documented_and_of_projects_only():
 def test_default_permissions(rules, rule):
     may = {role: allowed(rules, rule.name, [role]) for role in ("admin", "service", "reader")}
     assert may == {
-        "admin": rule.name != policy_rules.RESHAPE.name,
+        "admin": rule.name != policies.RESHAPE.name,
         "service": True,
-        "reader": rule.name == policy_rules.SHOW_USAGES_OF_PROJECT.name,
+        "reader": rule.name == policies.SHOW_USAGES_OF_PROJECT.name,
     }
 
 
@@ -80,14 +79,14 @@ def test_the_sample_for_auditors_has_every_rule_of_reading_and_no_other():
 
 
 def test_roles_are_compared_without_case(rules):
-    assert allowed(rules, policy_rules.LIST_PROVIDERS.name, ["Admin"])
+    assert allowed(rules, policies.LIST_PROVIDERS.name, ["Admin"])
 
 
 def test_system_and_domain_tokens_are_refused(rules):
     for scope in ({"system_scope": "all"}, {"domain_id": "d"}):
         with pytest.raises(exception.ScopeNotAuthorized):
             rules.decisions().authorize(
-                policy_rules.LIST_PROVIDERS.name, OWN, {"roles": ["admin"]} | scope
+                policies.LIST_PROVIDERS.name, OWN, {"roles": ["admin"]} | scope
             )
 
 
@@ -99,7 +98,7 @@ def test_the_former_defaults_let_the_administrator_reshape():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         former = policy.Policy(configured(oslo_policy__enforce_new_defaults=False))
-    assert allowed(former, policy_rules.RESHAPE.name, ["admin"])
+    assert allowed(former, policies.RESHAPE.name, ["admin"])
 
 
 def test_everything_can_be_opened(policy_file):
@@ -111,20 +110,20 @@ def test_everything_can_be_opened(policy_file):
 def test_a_changed_file_counts_at_once(policy_file):
     write(policy_file, placement__usages="role:accountant")
     rules = policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
-    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
     write(policy_file, placement__usages="role:auditor or role:controller")
-    assert not allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
-    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["auditor"])
-    assert allowed(rules, policy_rules.LIST_PROVIDERS.name, ["admin"])
+    assert not allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["auditor"])
+    assert allowed(rules, policies.LIST_PROVIDERS.name, ["admin"])
 
 
 def test_a_new_file_counts_soon_and_a_removed_one_not_longer(own_rules, policy_file, monkeypatch):
     monkeypatch.setattr(policy, "_SECONDS_BETWEEN_SEARCHES", 0)
-    assert not allowed(own_rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert not allowed(own_rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
     write(policy_file, placement__usages="role:accountant")
-    assert allowed(own_rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert allowed(own_rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
     policy_file.unlink()
-    assert not allowed(own_rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert not allowed(own_rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
 
 
 def test_files_in_the_policy_folder_count(tmp_path):
@@ -132,16 +131,16 @@ def test_files_in_the_policy_folder_count(tmp_path):
     write(tmp_path / "policy.d" / "mine.yaml", placement__usages="role:accountant")
     folder = str(tmp_path / "policy.d")
     rules = policy.Policy(configured(oslo_policy__policy_dirs=[folder]))
-    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
     write(tmp_path / "policy.d" / "yours.yaml", placement__usages="role:auditor")
-    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["auditor"])
+    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["auditor"])
 
 
 def test_a_broken_file_changes_nothing_but_is_logged(policy_file, caplog):
     write(policy_file, placement__usages="role:accountant")
     rules = policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
     policy_file.write_text("{ not : [ yaml")
-    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
     assert "The policy files cannot be loaded" in caplog.text
 
 
@@ -151,7 +150,7 @@ def test_a_folder_that_cannot_be_read_changes_nothing_but_is_logged(tmp_path, ca
     write(tmp_path / "policy.d" / "mine.yaml", placement__usages="role:accountant")
     rules = policy.Policy(configured(oslo_policy__policy_dirs=[str(tmp_path / "policy.d")]))
     monkeypatch.setattr(policy, "policy_files", refuse)
-    assert allowed(rules, policy_rules.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
     assert "Permission denied" in caplog.text
 
 
@@ -189,7 +188,7 @@ def counted(rules, monkeypatch):
 
 
 def test_a_permission_is_remembered_for_equal_callers_and_targets_only(monkeypatch):
-    rules, rule = policy.Policy(configured()), policy_rules.SHOW_USAGES_OF_PROJECT.name
+    rules, rule = policy.Policy(configured()), policies.SHOW_USAGES_OF_PROJECT.name
     asked = counted(rules, monkeypatch)
     assert allowed(rules, rule, ["reader"])
     assert allowed(rules, rule, ["reader"])
@@ -207,14 +206,14 @@ def test_no_permission_is_remembered_if_a_rule_may_ask_another_service(
 ):
     write(policy_file, placement__usages="role:reader", used=check)
     asked = counted(own_rules, monkeypatch)
-    rule = policy_rules.SHOW_USAGES_OF_PROJECT.name
+    rule = policies.SHOW_USAGES_OF_PROJECT.name
     assert allowed(own_rules, rule, ["reader"])
     assert allowed(own_rules, rule, ["reader"])
     assert len(asked) == 2
 
 
 def test_the_permissions_that_are_remembered_are_limited(rules):
-    rule = policy_rules.SHOW_USAGES_OF_PROJECT.name
+    rule = policies.SHOW_USAGES_OF_PROJECT.name
     for number in range(2_100):
         assert allowed(rules, rule, ["admin"], request_user=str(number))
     assert len(rules.decisions()._allowed) <= 1_000
