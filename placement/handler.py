@@ -1,8 +1,9 @@
 """The routes of the API, and the dispatch of requests to their handlers."""
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import NamedTuple, cast
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import webob
@@ -29,12 +30,12 @@ from placement.http.request import (
     Request,
     Services,
 )
-from placement.http.routing import Routes
 from placement.insight import routes as insight
 
 LOG = logging.getLogger(__name__)
 
-Declarations = Mapping[str, Mapping[str, HandlerFunction]]
+Methods = Mapping[str, HandlerFunction]
+Declarations = Mapping[str, Methods]
 
 # The ``allow`` header lists the methods in this order.
 ROUTE_DECLARATIONS: Declarations = {
@@ -97,6 +98,37 @@ ROUTE_DECLARATIONS: Declarations = {
     "/reshaper": {"POST": allocation.reshape},
     **insight.DECLARATIONS,
 }
+
+
+class Route(NamedTuple):
+    """The match of a path: its handlers by method and the parameters in the path.
+
+    ``template`` is the declared path.
+    """
+
+    methods: Methods
+    parameters: dict[str, str]
+    template: str
+
+
+class Routes:
+    """The declared paths: ``/traits/{name}`` has one parameter, a segment that is not empty.
+
+    If several match, the one declared first applies.
+    """
+
+    def __init__(self, declarations: Declarations) -> None:
+        self._routes = [
+            (re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), methods, path)
+            for path, methods in declarations.items()
+        ]
+
+    def find(self, path: str) -> Route:
+        """Return the match of a decoded path.  Raises: RouteNotFound."""
+        for pattern, methods, template in self._routes:
+            if match := pattern.fullmatch(path):
+                return Route(methods, match.groupdict(), template)
+        raise exception.RouteNotFound
 
 
 class PlacementHandler:

@@ -123,9 +123,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fill(conf: cfg.ConfigOpts, application: WSGIApplication, hosts: int) -> None:
-    from placement.demo import fill  # noqa: PLC0415  of no use to other deployments
+    from placement.demo import database  # noqa: PLC0415  of no use to other deployments
 
-    if not fill.fill(db_api.store(conf), application, hosts):
+    if not database.fill(db_api.store(conf), application, hosts):
         print("The database has providers already: the demo cloud is not written.")
 
 

@@ -1,16 +1,18 @@
-"""Writes a cloud into a database, as services would have written it."""
+"""Writes a cloud into a database, as services would have written it; and requests that fail."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
+from wsgiref.types import WSGIApplication
 
 import sqlalchemy as sa
+import webob
 
 from placement.core.model import CUSTOM_PREFIX, ProviderState
 from placement.db import clocks, tables
 from placement.db.store import Store
 from placement.db.transaction import Transaction
-from placement.demo.cloud import UNTIL, Cloud, CloudConsumer
+from placement.demo.cloud import UNTIL, Cloud, CloudConsumer, cloud
 from placement.objects import resource_class, trait
 
 USER = "nova"
@@ -23,6 +25,56 @@ _NEXT_ID = sa.select(
     )
 )
 """The ids of the providers were not taken from the sequence of PostgreSQL."""
+
+_QUERIES: Final = (
+    "resources=VCPU:16,MEMORY_MB:32768,CUSTOM_GPU:3&required=CUSTOM_GPU_HOST",
+    "resources=VCPU:4,MEMORY_MB:8192,DISK_GB:200000",
+    "resources=VCPU:8,MEMORY_MB:16384&required=CUSTOM_NVIDIA_H100",
+    "resources1=VGPU:4&resources2=VGPU:4&resources3=VGPU:4&group_policy=isolate",
+    "resources=PCPU:32&required=HW_CPU_X86_AVX512F&root_required=!COMPUTE_STATUS_DISABLED",
+)
+_HEADERS: Final = {
+    "X-Auth-Token": "admin",
+    "OpenStack-API-Version": "placement latest",
+    "User-Agent": "nova-scheduler demo",
+}
+_TOO_MUCH: Final = 100_000
+
+
+def fill(store: Store, application: WSGIApplication, hosts: int) -> bool:
+    """Write the cloud, and send requests that fail; return False if there are providers.
+
+    The application accepts any token.
+    """
+    with store.read() as tx:
+        if tx.connection.scalar(sa.select(tables.resource_providers.c.id).limit(1)) is not None:
+            return False
+    built = cloud(hosts)
+    load(store, built)
+    for request in (*map(_search, _QUERIES), *_claims(built)):
+        _ = request.get_response(application).body  # requests are recorded after the response
+    return True
+
+
+def _search(query: str) -> webob.Request:
+    return webob.Request.blank(f"/allocation_candidates?{query}", headers=_HEADERS)
+
+
+def _claims(built: Cloud) -> Iterator[webob.Request]:
+    """Yield claims of servers that exist for more than their hosts have."""
+    of_servers = [each for each in built.consumers if each.type == "INSTANCE"]
+    for consumer in of_servers[:3]:
+        provider = next(iter(consumer.allocations))
+        claim: Mapping[str, Any] = {
+            "allocations": {provider: {"resources": {"VCPU": _TOO_MUCH}}},
+            "project_id": consumer.project,
+            "user_id": "nova",
+            "consumer_generation": 1,
+            "consumer_type": "INSTANCE",
+        }
+        path = f"/allocations/{consumer.uuid}"
+        headers = {**_HEADERS, "Content-Type": "application/json"}
+        yield webob.Request.blank(path, method="PUT", headers=headers, json=claim)
 
 
 def load(store: Store, cloud: Cloud) -> None:

@@ -6,8 +6,7 @@ import os
 import pytest
 import webtest
 
-from placement.handler import ROUTE_DECLARATIONS
-from placement.http.routing import Routes
+from placement.handler import ROUTE_DECLARATIONS, Routes
 from placement.tests.support import docs
 
 HEADERS = {

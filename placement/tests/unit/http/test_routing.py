@@ -1,8 +1,7 @@
 import pytest
 
 from placement import exception, policies
-from placement.handler import ROUTE_DECLARATIONS
-from placement.http.routing import Routes
+from placement.handler import ROUTE_DECLARATIONS, Routes
 
 GET = {"GET": lambda request: None}
 PUT = {"PUT": lambda request: None}
