@@ -175,12 +175,6 @@ def _provider_rows(hosts: int, *, quick: bool) -> Iterator[Row]:
         "version document": "/",
         "provider": provider,
         "inventories of a provider": f"{provider}/inventories",
-        "usages of a provider": f"{provider}/usages",
-        "traits of a provider": f"{provider}/traits",
-        "aggregates of a provider": f"{provider}/aggregates",
-        "allocations of a provider": f"{provider}/allocations",
-        "resource class": "/resource_classes/VCPU",
-        "trait": "/traits/HW_CPU_X86_AVX2",
     }
     for name, path in reads.items():
         yield Row(f"GET {name}", world, Timed(get(path), None, limited=False), None, quick)
@@ -241,14 +235,17 @@ def _spread_row(hosts: int, claims: int) -> Row:
 
 
 def _mixed_rows(world: World, candidates: str) -> Iterator[Row]:
-    """Claims and candidates at once, of each service as many as it can serve."""
+    """Claims and candidates at once, of each service as many as it can serve, or as many GET /."""
     reads = Stream(get(candidates), {PLACEMENT: 20, UPSTREAM: 0.3})
     claims = Stream(claim("host"), {PLACEMENT: 100, UPSTREAM: 3})
-    for name, measured, beside, p99 in (
-        ("candidates beside claims, steady rates", reads, claims, 130),
-        ("claims beside candidates, steady rates", claims, reads, 40),
+    root = "version documents, steady rates"
+    for name, *streams in (
+        (root, Stream(get("/"), claims.rates), Stream(get("/"), reads.rates)),
+        ("candidates beside claims, steady rates", reads, claims),
+        ("claims beside candidates, steady rates", claims, reads),
     ):
-        yield Row(name, world, Mixed(measured, beside), Below(p99, "ms", of_p99=True), quick=False)
+        target = None if name == root else AtMost(3, root, of_p99=True)
+        yield Row(name, world, Mixed(*streams), target, quick=False)
 
 
 def _first_row(hosts: int, target: Target | None, *, quick: bool) -> Row:

@@ -50,32 +50,35 @@ class Faster:
 
 @dataclass(frozen=True)
 class AtMost:
-    """At most ``times`` times the time of another row of this service."""
+    """At most ``times`` times another row of this service; of p99 if ``of_p99``."""
 
     times: float
     row: str = ROW_A
+    of_p99: bool = False
 
     def is_met(self, measurements: Measurements, results: Results) -> bool | None:
         if self.row not in results:
             return None
-        return measurements[PLACEMENT].value <= self.times * results[self.row][PLACEMENT].value
+        mine, other = (
+            (one.p99 if self.of_p99 else one.value) or 0.0
+            for one in (measurements[PLACEMENT], results[self.row][PLACEMENT])
+        )
+        return mine <= self.times * other
 
     def __str__(self) -> str:
-        return f"<= {self.times:g} {'A' if self.row == ROW_A else 'of ' + self.row}"
+        other = "A" if self.row == ROW_A else f"of {self.row}"
+        return f"{'p99 ' * self.of_p99}<= {self.times:g} {other}"
 
 
 @dataclass(frozen=True)
 class Below:
-    """At most a fixed value; of the 99th percentile if ``of_p99``."""
+    """At most a fixed value."""
 
     value: float
     unit: str
-    of_p99: bool = False
 
     def is_met(self, measurements: Measurements, results: Results) -> bool | None:
-        one = measurements[PLACEMENT]
-        measured = one.p99 if self.of_p99 else one.value
-        return measured is not None and measured <= self.value
+        return measurements[PLACEMENT].value <= self.value
 
     def __str__(self) -> str:
-        return f"{'p99 ' * self.of_p99}<= {self.value:g} {self.unit}"
+        return f"<= {self.value:g} {self.unit}"

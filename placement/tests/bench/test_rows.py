@@ -50,6 +50,14 @@ def test_at_most_compares_with_another_row_of_ours():
     assert AtMost(2, "other").is_met(measurements(Measurement(20.1), SLOW), results) is False
 
 
+def test_at_most_compares_percentiles():
+    results = {"other": measurements(Measurement(1.0, p99=10.0), SLOW)}
+    target = AtMost(3, "other", of_p99=True)
+    assert str(target) == "p99 <= 3 of other"
+    assert target.is_met(measurements(Measurement(9.0, p99=30.0), SLOW), results)
+    assert target.is_met(measurements(Measurement(1.0, p99=30.1), SLOW), results) is False
+
+
 def test_a_target_is_undecided_if_the_other_row_was_not_measured():
     assert AtMost(2, "other").is_met(measurements(FAST, SLOW), {}) is None
 
