@@ -12,7 +12,6 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any
 
@@ -108,6 +107,7 @@ def _providers(dialect: str) -> sa.Select[Any]:
         | {
             "name": _text(columns.name),
             "uuid": _text(columns.uuid),
+            "modified_at": sa.func.coalesce(_text(columns.modified_at), ""),
             "parent_uuid": _uuid_of(_provider.parent_provider_id),
             "root_uuid": _uuid_of(_provider.root_provider_id),
             "inventories": inventories_of.scalar_subquery(),
@@ -121,7 +121,7 @@ def _uuid_of(id_: sa.Column[int]) -> sa.ScalarSelect[str]:
     return sa.select(_other.uuid).where(_other.id == id_).scalar_subquery()
 
 
-def _text(value: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+def _text(value: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     """Return the value as a text of the connection's collation: tables may have different ones."""
     return sa.cast(value, sa.Text)
 
@@ -252,7 +252,7 @@ class _StateTexts:
             row.generation,
             row.parent_uuid,
             row.root_uuid,
-            time_of(row.modified_at),
+            clocks.time_of_text(row.modified_at),
         )
         traits_, aggregates = self._trait_names(row.traits), self._aggregates(row.aggregates)
         return ProviderState(provider, *self._amounts(row.inventories), traits_, aggregates)
@@ -292,11 +292,6 @@ def inventory_of(limits: Sequence[Any]) -> Inventory:
     *integers, ratio = limits
     total, reserved, min_unit, max_unit, step_size = map(int, integers)
     return Inventory(total, reserved, min_unit, max_unit, step_size, float(ratio))
-
-
-def time_of(value: object) -> datetime | None:
-    """Return the time of a row; None for NULL, and for a text: a date of zeros with PyMySQL."""
-    return value if isinstance(value, datetime) else None
 
 
 def read(
