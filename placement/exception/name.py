@@ -1,6 +1,6 @@
 """Errors of resource classes and traits."""
 
-from placement.exception.base import PlacementException, listed
+from placement.exception.base import PlacementException
 
 
 class ResourceClassNotFound(PlacementException):
@@ -66,9 +66,7 @@ class TraitsNotFound(PlacementException):
     """Traits to set on a provider do not exist."""
 
     names: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"No such trait {listed(self.names)}"
+    template = "No such trait {names}"
 
 
 class UnknownTrait(UnknownClassOrTrait):

@@ -49,48 +49,29 @@ def body_of(
 
 def json_response(
     request: Request,
-    document: bytes | StreamedBody | Mapping[str, Any],
+    document: bytes | StreamedBody | Mapping[str, Any] | None,
     *,
     status: int = 200,
     modified_at: datetime | EllipsisType | None = ...,
     location: str | None = None,
 ) -> webob.Response:
-    """Return a response with a JSON body, of a text or of a document.
+    """Return a response with a JSON body, of a text or of a document; with None, without a body.
 
     ``modified_at`` (naive UTC; None means now) is sent since 1.15, with ``cache-control``; by
     default it is not sent.
     ``location`` is a path below the mount point: ``/traits/CUSTOM_A``.
     """
-    if isinstance(document, StreamedBody):
+    if document is None:
+        # by default, WebOb adds a Content-Type to 201, and no Content-Length to 204
+        length = [("Content-Length", "0")]
+        response = webob.Response(status=status, headerlist=length, app_iter=[b""])
+    elif isinstance(document, StreamedBody):
         response = webob.Response(status=status, content_type=JSON, charset=None)
         response.app_iter = document.write()
         response.content_length = document.length
     else:
         body = document if isinstance(document, bytes) else json.dumps(document).encode("ascii")
         response = webob.Response(body, status=status, content_type=JSON, charset=None)
-    return _completed(request, response, modified_at, location)
-
-
-def no_content(
-    request: Request,
-    *,
-    status: int = 204,
-    modified_at: datetime | EllipsisType | None = ...,
-    location: str | None = None,
-) -> webob.Response:
-    """Return a response without a body, 204 or another status; see ``json_response``."""
-    # by default, WebOb adds a Content-Type to 201, and no Content-Length to 204
-    headers = [("Content-Length", "0")]
-    response = webob.Response(status=status, headerlist=headers, app_iter=[b""])
-    return _completed(request, response, modified_at, location)
-
-
-def _completed(
-    request: Request,
-    response: webob.Response,
-    modified_at: datetime | EllipsisType | None,
-    location: str | None,
-) -> webob.Response:
     headers = response.headerlist  # a new response has none of these headers
     if modified_at is not ... and request.version >= _TIMES_SINCE:
         moment = (modified_at or datetime.now(UTC)).replace(tzinfo=UTC)
@@ -99,3 +80,7 @@ def _completed(
     if location is not None:
         headers.append(("location", request.application_url + quote(location)))
     return response
+
+
+no_content = partial(json_response, document=None, status=204)
+"""Returns a response without a body, by default 204."""

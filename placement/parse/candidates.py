@@ -146,15 +146,11 @@ def _check_resourceless(groups: Groups, related: frozenset[str]) -> None:
 
 def _check_all_have_resources(groups: Groups) -> None:
     """Check that each group has resources."""
-    without_resources = {
-        suffix: request_group
-        for suffix, request_group in groups.items()
-        if not request_group.resources
-    }
+    without_resources = [each for each in groups.values() if not each.resources]
     traits = [
-        f"required{suffix}"
-        for suffix, request_group in without_resources.items()
-        if any(isinstance(each, RequiredTrait) for each in request_group.requirements)
+        f"required{each.suffix}"
+        for each in without_resources
+        if any(isinstance(requirement, RequiredTrait) for requirement in each.requirements)
     ]
     if traits:
         raise exception.BadRequest(
@@ -162,9 +158,7 @@ def _check_all_have_resources(groups: Groups) -> None:
             f"Found the following orphaned traits keys: {', '.join(traits)}"
         )
     aggregates = [
-        f"member_of{suffix}"
-        for suffix, request_group in without_resources.items()
-        if request_group.names("aggregates")
+        f"member_of{each.suffix}" for each in without_resources if each.names("aggregates")
     ]
     if aggregates:
         raise exception.BadRequest(
