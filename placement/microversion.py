@@ -119,12 +119,13 @@ class Window:
 class Versioned:
     """A handler composed of handlers, each for a window of versions.
 
-    Outside of the windows it raises ``error``. The OpenAPI document is generated from them.
+    Outside of the windows the response is ``status``, 404 or 405. The OpenAPI document is
+    generated from them.
     """
 
     windows: tuple[Window, ...]
-    error: Callable[[str], exception.PlacementException] = exception.RouteNotFound
     newer_form: str = ""
+    status: int = 404
 
     def __call__(self, request: Any) -> Any:
         """Return the response of the handler for the version of the request."""
@@ -137,10 +138,11 @@ class Versioned:
                     if first and self.newer_form:
                         error.newer = exception.Newer(self.newer_form, first)
                     raise
-        known = (
-            first and f"{request.method} of this resource {exists_from(first, request.version)}"
-        )
-        raise self.error(known or "")
+        since = first and exists_from(first, request.version)
+        reason = f"{request.method} of this resource {since}" if since else ""
+        if self.status == 405:
+            raise exception.MethodNotAllowed(reason=f" {reason}")
+        raise exception.RouteNotFound(reason)
 
 
 def version_handler(first: str, *, status: int = 404) -> Callable[[Handler], Versioned]:
@@ -148,28 +150,18 @@ def version_handler(first: str, *, status: int = 404) -> Callable[[Handler], Ver
 
     Older versions get ``status``: 404, or 405 without an ``allow`` header.
     """
-
-    def decorate(handler: Handler) -> Versioned:
-        window = _window((first, None), handler)
-        return Versioned((window,), not_allowed if status == 405 else exception.RouteNotFound)
-
-    def not_allowed(reason: str) -> exception.MethodNotAllowed:
-        return exception.MethodNotAllowed(reason=f" {reason}")
-
-    return decorate
+    return lambda handler: by_version({(first, None): handler}, status=status)
 
 
 def by_version(
-    handlers: Mapping[tuple[str, str | None], Handler], newer_form: str = ""
+    handlers: Mapping[tuple[str, str | None], Handler], newer_form: str = "", *, status: int = 404
 ) -> Versioned:
     """Return a handler composed of several: ``{("1.2", "1.6"): _rename, ...}``.
 
     Errors of the older one say from which version ``newer_form`` exists.
     """
-    windows = tuple(_window(bounds, handler) for bounds, handler in handlers.items())
-    return Versioned(windows, newer_form=newer_form)
-
-
-def _window(bounds: tuple[str, str | None], handler: Handler) -> Window:
-    first, last = bounds
-    return Window(parse(first), parse(last) if last else MAX_VERSION, handler)
+    windows = tuple(
+        Window(parse(first), parse(last) if last else MAX_VERSION, handler)
+        for (first, last), handler in handlers.items()
+    )
+    return Versioned(windows, newer_form, status)
