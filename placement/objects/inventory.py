@@ -207,7 +207,7 @@ def delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     if holders := tx.allocations.holders_on(provider.id, [stored.class_id]):
         raise exception.SingleInventoryInUse(uuid, resource_class, among(*holders))
     tx.inventories.delete(provider.id, [stored.class_id])
-    _publish(tx, provider)
+    tx.publish(generation_bumped=[provider.id])
 
 
 @write_transaction
@@ -218,15 +218,11 @@ def delete_all(tx: Transaction, uuid: str) -> None:
     """
     provider = locked(tx, uuid)
     remove_others(tx, provider, present(tx, provider), {})
-    _publish(tx, provider)
-
-
-def _publish(tx: Transaction, provider: Provider) -> None:
     tx.publish(generation_bumped=[provider.id])
 
 
 def _written(tx: Transaction, provider: Provider) -> ProviderInventories:
     """Publish the change; return the inventories after this write."""
     stored = present(tx, provider)
-    _publish(tx, provider)
+    tx.publish(generation_bumped=[provider.id])
     return _as_stored(provider.generation + 1, stored)

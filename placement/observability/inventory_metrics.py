@@ -96,16 +96,12 @@ class InventoryMetrics:
             if snapshot is None:
                 return b""
             try:
-                self._text = self._computed(snapshot)
+                collector = SimpleNamespace(collect=partial(self._collected, snapshot))
+                self._text = self._library.generate_latest(collector)
             except DatabaseUnavailable:  # consumers and ids are read from the database
                 return b""
             self._computed_at = time.monotonic()
             return self._text
-
-    def _computed(self, snapshot: Snapshot) -> bytes:
-        collector = SimpleNamespace(collect=partial(self._collected, snapshot))
-        text: bytes = self._library.generate_latest(collector)
-        return text
 
     def _collected(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield all families; gauges with a deprecated name also under this name."""

@@ -9,6 +9,7 @@ import ipaddress
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -176,18 +177,13 @@ class MetricsMiddleware:
 
     def text(self) -> bytes:
         """Return all metrics, in the text format of Prometheus; the snapshot is read once."""
-        library, view = self._observer.library, self._current()
+        library, view = self._observer.library, None
+        with suppress(DatabaseUnavailable):
+            view = self._read_view()
         of_snapshot = SimpleNamespace(collect=partial(_of_snapshot, view, library))
         collectors = (self._observer.of_all_processes(), of_snapshot)
         texts = map(library.generate_latest, collectors)
         return b"".join(texts) + self._inventory.text(None if view is None else view.snapshot)
-
-    def _current(self) -> View | None:
-        """Return the current snapshot with its time; None if the database is unreachable."""
-        try:
-            return self._read_view()
-        except DatabaseUnavailable:
-            return None
 
     def _is_allowed(self, environ: WSGIEnvironment) -> bool:
         if any(header.startswith(_PROXIED) for header in environ):
