@@ -60,7 +60,9 @@ def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
                 f"--mix {number}={shape}: write it as <number>=<flavor> or <number>=<query>, as "
                 "in 20=resources=VCPU:8."
             )
-    flavors = _flavors(app) if any(not _is_query(shape) for _, _, shape in parts) else {}
+    flavors = (
+        requests_of_flavors(app) if any(not _is_query(shape) for _, _, shape in parts) else {}
+    )
     unknown = [shape for _, _, shape in parts if not _is_query(shape) and shape not in flavors]
     if unknown:
         raise CommandError(
@@ -68,7 +70,7 @@ def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
         )
     pairs = []
     for number, _, shape in parts:
-        query = shape if _is_query(shape) else flavors[shape]
+        query = shape if _is_query(shape) else urlencode(flavors[shape], safe=":,!")
         pairs += [("shape", query), ("share", number)]
     return pairs
 
@@ -77,13 +79,12 @@ def _is_query(text: str) -> bool:
     return "=" in text
 
 
-def _flavors(app: OpenStackShell) -> Mapping[str, str]:
-    """Return the queries of the flavors of nova.  Raises: CommandError."""
+def requests_of_flavors(app: OpenStackShell) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return the requests of the flavors of nova by name.  Raises: CommandError."""
     # openstacksdk takes long to import, and each command of `openstack` imports this module
     from placement.insight.capacity import flavors  # noqa: PLC0415
 
-    requests = flavors.requests_of(app.client_manager.sdk_connection)
-    return {name: urlencode(request, safe=":,!") for name, request in requests.items()}
+    return flavors.requests_of(app.client_manager.sdk_connection)
 
 
 def shape_lines(shapes: Sequence[Response]) -> str:

@@ -124,15 +124,11 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         fleet: Sequence[tuple[str, str]],
     ) -> Mapping[str, Response]:
         """Return the capacity by flavor.  Raises: CommandError."""
-        # openstacksdk takes long to import, and each command of `openstack` imports this module
-        from placement.insight.capacity import flavors  # noqa: PLC0415
-
         if arguments.mix or explanation_command.has_request(arguments):
             raise CommandError("Give either --flavors, --mix or the options of a request.")
-        manager = self.app.client_manager
         capacities = {
             name: _of_request(self.app, names, request, [("by", arguments.by), *fleet])
-            for name, request in flavors.requests_of(manager.sdk_connection).items()
+            for name, request in mixes.requests_of_flavors(self.app).items()
         }
         if not capacities:
             raise CommandError("Nova has no flavors.")

@@ -130,7 +130,9 @@ def run(conf: cfg.ConfigOpts) -> int:
         with db_api.opened(conf) as store:
             _check_database(store, file, path, any_epoch=options.any_epoch)
             if file.header.kind == UNDO:
-                return _report(conf, store, list(_undo(store, file)), None)
+                entries = reversed(latest_entries(file).values())  # the last one first
+                undone = [(entry.action, undo_action(store, entry)) for entry in entries]
+                return _report(conf, store, undone, None)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
             actions = planned_actions(file)
             digest = hashlib.sha256(text.encode()).hexdigest()
@@ -169,12 +171,6 @@ def _apply(
         if outcome.status == SKIPPED and recorded and is_applied(store, recorded):
             outcome = Outcome(ALREADY)
         yield action, outcome
-
-
-def _undo(store: Store, file: RepairFile) -> Iterator[Result]:
-    """Undo the actions, the last one first."""
-    for entry in reversed(latest_entries(file).values()):
-        yield entry.action, undo_action(store, entry)
 
 
 def _report(
