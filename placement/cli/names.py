@@ -30,7 +30,7 @@ SECONDS: Final = 3.0
 
 _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
-_HEADERS: Final = {"OpenStack-API-Version": f"{_NOVA} 2.41"}  # aggregates have UUIDs since 2.41
+_AGGREGATE_UUIDS: Final = "2.41"  # aggregates have UUIDs since this microversion of nova
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
@@ -98,8 +98,9 @@ class CloudNames:
         There are none if nova does not list server groups to this user.
         """
         wanted, groups, offset = set(servers), [], 0
+        path = f"/os-server-groups?all_projects=1&limit={_PAGE}"
         with suppress(ClientException, *_MALFORMED):
-            while rows := self._page_of_groups(offset):
+            while rows := self._rows(_NOVA, f"{path}&offset={offset}", "server_groups", "2.64"):
                 groups += [row for row in rows if wanted.intersection(row["members"])]
                 offset += len(rows)
         return [
@@ -112,29 +113,23 @@ class CloudNames:
             if row["policy"] in _STRICT
         ]
 
-    def _page_of_groups(self, offset: int) -> Sequence[Mapping[str, Any]]:
-        query = urlencode({"all_projects": "1", "limit": _PAGE, "offset": offset})
-        url = f"{self._url(_NOVA)}/os-server-groups?{query}"
-        headers = {"OpenStack-API-Version": f"{_NOVA} 2.64"}
-        rows: Sequence[Mapping[str, Any]] = self._session.get(url, headers=headers).json()[
-            "server_groups"
-        ]
-        return rows
-
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""
         if service in self._unresponsive:
             return {}
         try:
-            url = f"{self._url(service)}{path}"
-            document = self._session.get(url, headers=_HEADERS).json()
-            rows = [(row[uuid], row["name"]) for row in document[key]]
+            rows = [(row[uuid], row["name"]) for row in self._rows(service, path, key)]
             return {uuid: name for uuid, name in rows if {type(uuid), type(name)} == {str}}
         except (ClientException, *_MALFORMED) as error:
             self.failures[service] = str(error).partition("\n")[0]
             if not isinstance(error, HttpError):  # it may allow another list
                 self._unresponsive.add(service)
             return {}
+
+    def _rows(self, service: str, path: str, key: str, version: str = _AGGREGATE_UUIDS) -> Any:
+        """Return a list of a service.  Raises: ClientException, one of ``_MALFORMED``."""
+        headers = {"OpenStack-API-Version": f"{_NOVA} {version}"}
+        return self._session.get(f"{self._url(service)}{path}", headers=headers).json()[key]
 
     def _url(self, service: str) -> str:
         """Return the URL of a service.  Raises: ClientException, ValueError."""
