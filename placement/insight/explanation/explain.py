@@ -34,6 +34,7 @@ from placement.insight.explanation.model import (
     AskedRoot,
     Completeness,
     Explanation,
+    NearMiss,
 )
 from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
@@ -69,14 +70,15 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     if row is not None:
         is_left = None if undetermined else bool(funnel.left[row])
         root = AskedRoot(named(snapshot, row), is_left)
-    near_misses = NearMisses(snapshot, deadline)
+    best: tuple[NearMiss, ...] = ()
     if not undetermined:
+        near_misses = NearMisses(snapshot, slotted, groups, deadline)
         with _listed(NEAR_MISSES_CUT, undetermined):
             if row is None:
-                near_misses.run(slotted, groups, funnel, NEAR_MISSES)
+                near_misses.run(funnel, NEAR_MISSES)
             elif not funnel.left[row]:
-                near_misses.run_for(row, slotted, groups)
-    best = near_misses.best(NEAR_MISSES)
+                near_misses.run_for(row)
+        best = near_misses.best(NEAR_MISSES)
     is_cut = any(miss.completeness is Completeness.CUT for miss in best)
     if is_cut and NEAR_MISSES_CUT not in undetermined:
         undetermined.append(NEAR_MISSES_CUT)

@@ -15,7 +15,7 @@ Stage 3 checks every class separately among the remaining providers. If one prov
 class and another provider lacks another class, the root is therefore lost in stage 4.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import groupby
 
@@ -60,8 +60,6 @@ class Funnel:
     fits on no host.
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
     ``named`` is the root of the tree that the unsuffixed group names, or all roots.
-    ``lost_together`` has the roots that conditions between groups removed, each with the sum of
-    the amounts of every class that several groups request.
     """
 
     def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
@@ -71,7 +69,6 @@ class Funnel:
         self.left = self.named = self.roots
         self.rows: list[FunnelRow] = []
         self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
-        self.lost_together: list[tuple[Mask, Mapping[str, int]]] = []
         self._survivors: dict[GroupNeed, Providers] = {}
 
     def run(
@@ -204,9 +201,6 @@ class Funnel:
         met = fitting_roots.of(slotted, self.left)
         contended = slotted.contended if isinstance(requirement, AmountTogether) else {}
         requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-        lost = self.left & ~met
-        if lost.any():
-            self.lost_together.append((lost, requested))
         facts = partial(funnel_facts.of_stage, self._snapshot, slotted, requested)
         self._charge(requirement, "", met, facts)
 

@@ -48,9 +48,14 @@ def all_providers(snapshot: Snapshot) -> Providers:
 def reached_roots(snapshot: Snapshot, providers: Providers) -> Mask:
     """Return the roots that have one of the providers in their tree or shared with it."""
     local, shared = providers
-    states = map(snapshot.entries.state, np.flatnonzero(shared).tolist())
+    return roots_of(snapshot, local) | roots_shared_with(snapshot, shared)
+
+
+def roots_shared_with(snapshot: Snapshot, sharing: Mask) -> Mask:
+    """Return the roots that have one of the sharing providers shared with them."""
+    states = map(snapshot.entries.state, np.flatnonzero(sharing).tolist())
     aggregates = frozenset[str]().union(*(state.aggregates for state in states))
-    return roots_of(snapshot, local) | roots_in_aggregates(snapshot, aggregates)
+    return roots_in_aggregates(snapshot, aggregates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
