@@ -219,7 +219,7 @@ def _nova_rows(computes: int, servers: int) -> Iterator[Row]:
     yield Row(name, world, CpuTime(minute, "cores"), Faster(5), quick=False)
     requests = {
         **{f"GET {path}": get(path) for path in NOVA_MINUTE},
-        "GET /usages": get(f"/usages?project_id={PROJECT}&user_id=nobody"),
+        "GET /usages": get("/usages?project_id=nobody"),
         "claim": claim("host"),
         "claim and DELETE of allocations": claim_and_delete("host"),
     }
