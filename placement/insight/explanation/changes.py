@@ -1,7 +1,7 @@
 """Changes of a request: what a remedy drops, lowers, divides or replaces."""
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from placement.core.request import RequestGroup
 from placement.core.requirement import NO_NAMES, Names, Requirement, SameSubtree
@@ -85,12 +85,13 @@ class Both:
 
 
 Change: TypeAlias = Drop | Lower | Split | Unsuffix | Both
+Change_co = TypeVar("Change_co", bound=Change, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Generic[Change_co]):
     """A change to the request after which ``roots`` roots have a candidate, by this ``query``."""
 
-    change: Change
+    change: Change_co
     roots: int
     query: str

@@ -25,12 +25,7 @@ from placement.core.request import CandidateRequest, RequestGroup, forbidden_nam
 from placement.core.requirement import HasInventory, ProviderRequirement
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import (
-    Condition,
-    Domain,
-    root_conditions,
-    sharing_by_aggregate,
-)
+from placement.core.search.filters import Condition, Domain, root_conditions, sharing_by_aggregate
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import mask_of, numbers
@@ -38,11 +33,7 @@ from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation import near_miss_facts
 from placement.insight.explanation.facts import Shortage
-from placement.insight.explanation.fitting_roots import (
-    FittingRoots,
-    joint_conditions,
-    with_only,
-)
+from placement.insight.explanation.fitting_roots import FittingRoots, joint_conditions, with_only
 from placement.insight.explanation.groups import (
     NO_PROVIDER,
     GroupNeed,

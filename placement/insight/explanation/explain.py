@@ -30,12 +30,7 @@ from placement.insight.explanation import unknown_names
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import groups_of
-from placement.insight.explanation.model import (
-    AskedRoot,
-    Completeness,
-    Explanation,
-    NearMiss,
-)
+from placement.insight.explanation.model import AskedRoot, Completeness, Explanation, NearMiss
 from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.query import Question

@@ -20,11 +20,7 @@ from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.explanation.model import (
-    AmountTogether,
-    JointCondition,
-    TraitTogether,
-)
+from placement.insight.explanation.model import AmountTogether, JointCondition, TraitTogether
 
 
 class FittingRoots:

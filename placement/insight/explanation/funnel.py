@@ -28,14 +28,8 @@ from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation import funnel_facts
-from placement.insight.explanation.facts import (
-    Facts,
-)
-from placement.insight.explanation.fitting_roots import (
-    FittingRoots,
-    joint_conditions,
-    with_only,
-)
+from placement.insight.explanation.facts import Facts
+from placement.insight.explanation.fitting_roots import FittingRoots, joint_conditions, with_only
 from placement.insight.explanation.groups import (
     Group,
     GroupNeed,

@@ -32,64 +32,65 @@ from placement.core.requirement import (
     RootTrait,
     SameSubtree,
 )
-from placement.insight.explanation.changes import Remedy
-from placement.insight.explanation.facts import (
-    Facts,
-    ProviderName,
-    ProviderNames,
-    Shortage,
-)
+from placement.insight.explanation.changes import Change, Remedy
+from placement.insight.explanation.facts import Facts, ProviderName, ProviderNames, Shortage
 
 
-@dataclass(frozen=True, slots=True)
-class OneProvider(Requirement):
-    """One provider meets all of a group."""
+class _OfGroups(Requirement):
+    """A requirement on the providers of groups together; ``shown`` are the groups to spell."""
 
-    code = "one_provider"
+    __slots__ = ()
     parameter = ""
+    unmet_form = "not together: {value}"
     subject = "resource_classes"
-    group: RequestGroup
+
+    @property
+    def shown(self) -> tuple[RequestGroup, ...]:
+        raise NotImplementedError
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.group.resources)
+        return tuple(dict.fromkeys(name for group in self.shown for name in group.resources))
+
+    def value(self, names: Names = NO_NAMES) -> str:
+        return "&".join(text for group in self.shown for text in group.spelled(names))
 
     def spelled(self, _suffix: str = "", names: Names = NO_NAMES) -> str:
-        return "&".join(self.group.spelled(names))
-
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        return f"no single provider for {self.spelled('', names)}"
+        return self.value(names)
 
 
 @dataclass(frozen=True, slots=True)
-class TraitTogether(Requirement):
+class OneProvider(_OfGroups):
+    """One provider meets all of a group."""
+
+    code = "one_provider"
+    unmet_form = "no single provider for {value}"
+    group: RequestGroup
+
+    @property
+    def shown(self) -> tuple[RequestGroup, ...]:
+        return (self.group,)
+
+
+@dataclass(frozen=True, slots=True)
+class TraitTogether(_OfGroups):
     """One of the providers of the unsuffixed group has one of the traits of a list."""
 
     code = "combined"
-    parameter = ""
-    subject = "resource_classes"
     requirement: ProviderRequirement
     group: RequestGroup
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.group.resources)
-
-    def spelled(self, _suffix: str = "", names: Names = NO_NAMES) -> str:
+    def shown(self) -> tuple[RequestGroup, ...]:
         traits = tuple(each for each in self.group.requirements if each.can_be_joint)
-        return "&".join(RequestGroup("", self.group.resources, traits).spelled(names))
-
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        return f"not together: {self.spelled('', names)}"
+        return (RequestGroup("", self.group.resources, traits),)
 
 
 @dataclass(frozen=True, slots=True)
-class AmountTogether(Requirement):
+class AmountTogether(_OfGroups):
     """The providers have the sum of the amounts of a class that several groups request."""
 
     code = "combined"
-    parameter = ""
-    subject = "resource_classes"
     resource_class: str
     groups: tuple[RequestGroup, ...]
 
@@ -99,15 +100,8 @@ class AmountTogether(Requirement):
         return sum(group.resources.get(self.resource_class, 0) for group in self.groups)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for group in self.groups for name in group.resources))
-
-    def spelled(self, _suffix: str = "", names: Names = NO_NAMES) -> str:
-        shown = [RequestGroup(group.suffix, group.resources) for group in self.groups]
-        return "&".join(text for group in shown for text in group.spelled(names))
-
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        return f"not together: {self.spelled('', names)}"
+    def shown(self) -> tuple[RequestGroup, ...]:
+        return tuple(RequestGroup(group.suffix, group.resources) for group in self.groups)
 
 
 JointCondition: TypeAlias = TraitTogether | AmountTogether | GroupsRequirement
@@ -229,7 +223,7 @@ class Explanation:
     fits: int | None
     funnel: tuple[FunnelRow, ...]
     near_misses: tuple[NearMiss, ...] = ()
-    remedies: tuple[Remedy, ...] = ()
+    remedies: tuple[Remedy[Change], ...] = ()
     undetermined: tuple[str, ...] = ()
     root: AskedRoot | None = None
     names: Mapping[str, str] = field(default_factory=dict)

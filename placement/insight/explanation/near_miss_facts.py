@@ -20,9 +20,7 @@ from placement.insight.explanation.facts import (
     Shortage,
     TreeAmounts,
 )
-from placement.insight.explanation.model import (
-    Unmet,
-)
+from placement.insight.explanation.model import Unmet
 
 _NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
 

@@ -16,12 +16,7 @@ from typing import NamedTuple
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import Amount, GroupsRequirement, Requirement, SameSubtree
 from placement.core.search.slots import joint_requirements
-from placement.insight.explanation.changes import (
-    Drop,
-    GroupParameters,
-    Parameters,
-    Policy,
-)
+from placement.insight.explanation.changes import Drop, GroupParameters, Parameters, Policy
 
 Suffixes = tuple[str, ...]
 

@@ -8,9 +8,8 @@ tried in the first of them.
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
-from typing import Generic, TypeVar, assert_never
+from typing import assert_never
 
 import numpy as np
 
@@ -44,21 +43,6 @@ from placement.insight.explanation.relaxations import (
 MOST_PAIRS = 10
 MOST_PARTS = 8
 
-OneChange = TypeVar("OneChange", Drop, Lower)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial(Generic[OneChange]):
-    """A single change that helps: alone, or after another change."""
-
-    change: OneChange
-    roots: int
-    query: str
-
-    def remedy(self) -> Remedy:
-        """Return the remedy of this change alone."""
-        return Remedy(self.change, self.roots, self.query)
-
 
 class Remedies:
     """Tries changes of one request."""
@@ -69,10 +53,10 @@ class Remedies:
         self._snapshot = snapshot
         self._request = request
         self._fitting_roots = fitting_roots
-        self._remedies: list[Remedy] = []
+        self._remedies: list[Remedy[Change]] = []
 
     @property
-    def ordered(self) -> tuple[Remedy, ...]:
+    def ordered(self) -> tuple[Remedy[Change], ...]:
         """The remedies so far: the least changes first, then by the number of roots that fit."""
         return tuple(
             sorted(self._remedies, key=lambda remedy: (_size(remedy.change), -remedy.roots))
@@ -85,25 +69,25 @@ class Remedies:
         """
         if not fits and self._request.nested:
             self._remedies += self._regrouped()
-        self._remedies += map(Trial.remedy, self._dropped(self._request, fits))
+        self._remedies += self._dropped(self._request, fits)
         if not fits:
-            self._remedies += map(Trial.remedy, self._lowered(self._request))
+            self._remedies += self._lowered(self._request)
             if not self._remedies:
                 self._pairs()
 
     def _roots(self, request: CandidateRequest) -> int:
         return int(np.count_nonzero(self._fitting_roots.counted(SlottedRequest.of(request))))
 
-    def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Trial[Drop]]:
+    def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Remedy[Drop]]:
         """Yield the request without one requirement, if more roots fit."""
         for relaxation in without_one(request):
             roots = self._roots(relaxation.request)
             if roots > fits:
-                yield Trial(relaxation.change, roots, query_of(relaxation.request))
+                yield Remedy(relaxation.change, roots, query_of(relaxation.request))
 
     # --- the same amounts in other groups
 
-    def _regrouped(self) -> Iterator[Remedy]:
+    def _regrouped(self) -> Iterator[Remedy[Split | Unsuffix]]:
         """Yield requests for the same amounts in more groups, or in the unsuffixed group."""
         for group, request in without_suffix(self._request):
             if roots := self._roots(request):
@@ -112,7 +96,7 @@ class Remedies:
             for name in group.resources:
                 yield from self._split(group, name, alike)
 
-    def _split(self, group: RequestGroup, name: str, alike: Suffixes) -> Iterator[Remedy]:
+    def _split(self, group: RequestGroup, name: str, alike: Suffixes) -> Iterator[Remedy[Split]]:
         """Yield the request with an amount in the fewest groups for which a root fits."""
         amount = group.resources[name]
         if not self._has_together(name, amount):
@@ -134,7 +118,7 @@ class Remedies:
 
     # --- amounts
 
-    def _lowered(self, request: CandidateRequest) -> Iterator[Trial[Lower]]:
+    def _lowered(self, request: CandidateRequest) -> Iterator[Remedy[Lower]]:
         """Yield the request with one amount lowered as little as possible for a root to fit."""
         for group, alike in distinct_groups(request):
             for name in group.resources:
@@ -142,11 +126,11 @@ class Remedies:
 
     def _lowered_amount(
         self, request: CandidateRequest, group: RequestGroup, name: str, alike: Suffixes
-    ) -> Iterator[Trial[Lower]]:
+    ) -> Iterator[Remedy[Lower]]:
         if amount := self._largest(request, group, name):
             lowered = with_amount(request, group.suffix, name, amount)
             change = Lower(group.suffix, name, amount, alike)
-            yield Trial(change, self._roots(lowered), query_of(lowered))
+            yield Remedy(change, self._roots(lowered), query_of(lowered))
 
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
         """Return the largest amount below the requested amount for which a root fits, else 0.
@@ -172,23 +156,24 @@ class Remedies:
     def _pairs(self) -> None:
         """Find changes of two requirements that help together."""
         tried_pairs: set[frozenset[object]] = set()
-        for pair, trial in chain(self._with_a_drop(), self._of_amounts()):
-            key = frozenset({_key(pair.first), _key(pair.second)})
+        for remedy in chain(self._with_a_drop(), self._of_amounts()):
+            key = frozenset({_key(remedy.change.first), _key(remedy.change.second)})
             if key not in tried_pairs:
                 tried_pairs.add(key)
-                self._remedies.append(Remedy(pair, trial.roots, trial.query))
+                self._remedies.append(remedy)
             if len(self._remedies) == MOST_PAIRS:
                 return
 
-    def _with_a_drop(self) -> Iterator[tuple[Both, Trial[Drop] | Trial[Lower]]]:
+    def _with_a_drop(self) -> Iterator[Remedy[Both]]:
         for relaxation in without_one(self._request):
             request = relaxation.request
-            for dropped in self._dropped(request):
-                yield Both(relaxation.change, dropped.change), dropped
-            for lowered in self._lowered(request):
-                yield Both(relaxation.change, lowered.change), lowered
+            seconds: Iterator[Remedy[Drop | Lower]]
+            seconds = chain(self._dropped(request), self._lowered(request))
+            for second in seconds:
+                both = Both(relaxation.change, second.change)
+                yield Remedy(both, second.roots, second.query)
 
-    def _of_amounts(self) -> Iterator[tuple[Both, Trial[Lower]]]:
+    def _of_amounts(self) -> Iterator[Remedy[Both]]:
         """Yield pairs of lowered amounts.
 
         The second amount is the largest amount that fits with the smallest first amount; the first
@@ -203,7 +188,7 @@ class Remedies:
                         self._request, lower.group, lower.resource_class, lower.to
                     )
                     for first in self._lowered_amount(request, group, name, alike):
-                        yield Both(first.change, lower), first
+                        yield Remedy(Both(first.change, lower), first.roots, first.query)
 
     def _least_amounts(self) -> Iterator[tuple[RequestGroup, Suffixes, str, int]]:
         """Yield the smallest valid amounts of the units that are below the requested amounts."""

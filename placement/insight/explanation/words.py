@@ -23,11 +23,7 @@ from placement.insight.explanation.facts import (
     SumFacts,
     UnitFacts,
 )
-from placement.insight.explanation.model import (
-    FunnelRow,
-    OneProvider,
-    Unmet,
-)
+from placement.insight.explanation.model import FunnelRow, OneProvider, Unmet
 
 
 def phrase(row: FunnelRow, names: Names) -> str:

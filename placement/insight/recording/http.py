@@ -14,11 +14,7 @@ from placement.http.response import json_response
 from placement.insight import queries
 from placement.insight.documents import Json, document
 from placement.insight.explanation import unknown_names
-from placement.insight.explanation.model import (
-    CODES,
-    NO_PROVIDERS,
-    UNDETERMINED,
-)
+from placement.insight.explanation.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement.insight.recording import refusals, sql, summary
 from placement.insight.recording.model import (
     LARGEST_ID,

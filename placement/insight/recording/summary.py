@@ -12,9 +12,7 @@ from typing import Final, NamedTuple
 from placement.core.requirement import Subject
 from placement.core.text import timestamp
 from placement.insight.documents import Json, document
-from placement.insight.explanation.model import (
-    REQUIREMENTS,
-)
+from placement.insight.explanation.model import REQUIREMENTS
 from placement.insight.explanation.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 from placement.insight.recording.model import IDS_OF_AN_HOUR, first_id
 
