@@ -76,6 +76,22 @@ def worlds(draw: st.DrawFn) -> list[ProviderState]:
     return providers
 
 
+def with_free_host(world: list[ProviderState]) -> list[ProviderState]:
+    """Return the world with a host that has everything free: most requests fit on it.
+
+    In a random world, about one of ten random requests has a candidate.
+    """
+    uuid = provider_uuid("free")
+    host = ProviderState(
+        Provider(len(world) + 1, uuid, "free", 0, None, uuid),
+        inventories={name: Inventory(8) for name in CLASSES},
+        used={},
+        traits=frozenset(TRAITS[:2]),
+        aggregates=frozenset(AGGREGATES[:2]),
+    )
+    return [*world, host]
+
+
 # --- worlds that change ------------------------------------------------------------------
 
 
@@ -268,6 +284,9 @@ def requests(draw: st.DrawFn) -> CandidateRequest:
         nested=nested,
     )
 
+
+several_requests = st.lists(requests(), min_size=8, max_size=8)
+"""Requests for one world: their search takes less time than the generation of a world."""
 
 filters = st.builds(
     ProviderFilter,
