@@ -23,7 +23,7 @@ from placement_compare.report import report, text
 from placement_compare.requests import derived_reads, read_log
 from placement_compare.run import State, UnusableState, compare
 
-EQUAL, DIFFERENT, USAGE, UNUSABLE = 0, 1, 2, 3
+EQUAL, FAILED, DIFFERENT = 0, 1, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,13 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # of the output: connections raise other errors
         terminal.discard_unwritten()
         return terminal.CLOSED
-    except UnusableService as error:
-        print(f"placement-compare: {printable(str(error))}", file=sys.stderr)
-        return UNUSABLE
-    except (UnusableState, OSError, EOFError, zlib.error) as error:
+    except (UnusableService, UnusableState, OSError, EOFError, zlib.error) as error:
         terminal.discard_unwritten()
-        print(f"placement-compare: {error}", file=sys.stderr)
-        return USAGE
+        print(f"placement-compare: {printable(str(error))}", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         print("placement-compare: interrupted", file=sys.stderr)
         return INTERRUPTED

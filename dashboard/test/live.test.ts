@@ -7,7 +7,7 @@ import { History, polyline, untilNow } from "../src/history";
 import { MOST_REFUSALS, Refusals } from "../src/refusals";
 import { tabOf } from "../src/tab";
 import { NO_TOTALS } from "../src/cloud";
-import { unusable } from "../src/views/cards";
+import { share, unusable } from "../src/views/cards";
 
 function refusal(id: string, at = "2026-11-21T02:14:07Z", count = 1): RecordedRequest {
   return {
@@ -123,6 +123,15 @@ test("amounts have the unit of their class", () => {
   assert.equal(amountOf("DISK_GB", 280, 2048), "0.3 / 2 TiB");
   assert.equal(amountOf("MEMORY_MB", 24 * 1024, 1.5 * 1024 ** 2), "24 GiB / 1.5 TiB");
   assert.equal(amountOf("VCPU", 28, 128), "28 / 128");
+});
+
+test("the share of a class that no shown host has is no number", () => {
+  const of = (capacity: number, used: number, roots = 1) =>
+    share("VCPU", { ...NO_TOTALS, capacity, used, roots });
+  assert.equal(of(8, 2), "25 % used");
+  assert.equal(of(0, 2), "2 used");
+  assert.equal(of(0, 0), "reserved");
+  assert.equal(of(0, 0, 0), "none");
 });
 
 test("unusable capacity is a part of the free capacity of enabled hosts", () => {

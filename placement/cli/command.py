@@ -7,7 +7,7 @@ import argparse
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from textwrap import fill, indent
-from typing import Any
+from typing import Any, cast
 
 from osc_lib.command.command import Lister
 from osc_lib.exceptions import CommandError
@@ -44,6 +44,30 @@ def described(docstring: str, width: int) -> str:
     )
 
 
+class Parser:
+    """A parser that ends a command with wrong arguments with 1, as the programs; argparse with 2.
+
+    It takes ``--sort -VCPU`` as ``--sort=-VCPU``; argparse takes it as another option.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._parser = parser
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def parse_args(self, words: Sequence[str]) -> argparse.Namespace:
+        """Return the values of the options."""
+        words = list(words)
+        if "--sort" in words[:-1]:
+            at = words.index("--sort")
+            words[at : at + 2] = ["=".join(words[at : at + 2])]
+        try:
+            return self._parser.parse_args(words)
+        except SystemExit as end:
+            raise SystemExit(1 if end.code else 0) from None
+
+
 class WrittenOutput:
     """Mixed into a command: it fails if its output cannot be written.
 
@@ -57,7 +81,7 @@ class WrittenOutput:
         width = shutil.get_terminal_size().columns - 2  # as argparse
         parser.description = described(parser.description or "", width)
         self.add_arguments(parser)
-        return parser
+        return cast("argparse.ArgumentParser", Parser(parser))
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
@@ -94,19 +118,19 @@ class WrittenOutput:
         arguments: argparse.Namespace,
         columns: Sequence[str],
         data: Iterable[Sequence[object]],
-    ) -> tuple[Sequence[str], tables.Rows]:
-        rows = list(data) if self.has_lines else tables.in_one_line(data)
+    ) -> Table:
+        rows = list(map(tables.texts if self.has_lines else tables.in_one_line, data))
         if arguments.columns:
             return columns, rows
         important = (*arguments.sort_columns, *self.important)
-        return tables.fitted(columns, rows, self._width(arguments), important)
+        return terminal.fitted(columns, rows, self._width(arguments), important)
 
     def _width(self, arguments: argparse.Namespace) -> int:
         if arguments.max_width > 0:
             return int(arguments.max_width)
-        output = self.app.stdout  # type: ignore[attr-defined]
-        is_limited = arguments.fit_width or output.isatty()
-        return shutil.get_terminal_size().columns if is_limited else tables.PIPE_WIDTH
+        if arguments.fit_width:
+            return shutil.get_terminal_size().columns
+        return terminal.table_width(self.app.stdout)  # type: ignore[attr-defined]
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; return its exit code.

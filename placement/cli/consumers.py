@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -97,10 +96,6 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         parser.add_argument(
             "--long", action="store_true", help="Also show generation and time of the last write."
         )
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of the options."""
-        return cast("argparse.ArgumentParser", _Parser(super().get_parser(prog_name)))
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each consumer or group."""
@@ -226,24 +221,6 @@ class Order:
                 for uuid, amounts in by_provider
             },
         }
-
-
-class _Parser:
-    """A parser that takes ``--sort -VCPU`` as ``--sort=-VCPU``; argparse takes it as an option."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._parser = parser
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._parser, name)
-
-    def parse_args(self, words: Sequence[str]) -> argparse.Namespace:
-        """Return the values of the options."""
-        words = list(words)
-        if "--sort" in words[:-1]:
-            at = words.index("--sort")
-            words[at : at + 2] = ["=".join(words[at : at + 2])]
-        return self._parser.parse_args(words)
 
 
 def _limit(arguments: argparse.Namespace) -> int | None:

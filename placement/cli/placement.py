@@ -27,11 +27,13 @@ from placement.insight.documents import Response
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.model import (
     COLUMNS,
+    IMPORTANT,
     Identity,
     StoredAmounts,
     nothing_found,
     rows_of,
 )
+from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions.command import (
     DENIED,
     add_permission_arguments,
@@ -56,7 +58,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
     """
 
     add_arguments = staticmethod(add_identity_arguments)
-    important = ("match", "uuid", "name", "consumers", "inventories", "children")
+    important = IMPORTANT
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each provider and refused registration."""
@@ -92,7 +94,7 @@ class CheckPermission(WrittenOutput, command.Lister):
     allowed, and 3 if at least one is denied.
     """
 
-    important = ("method", "path", "rule", "needs", "service")
+    important = permissions_command.IMPORTANT
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""

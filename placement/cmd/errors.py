@@ -45,7 +45,7 @@ def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
     """Return the exit code of the command; print a sentence and return ``failure`` on errors."""
     terminal.accept_all_characters()
     try:
-        return terminal.written(command)
+        return terminal.written(command, failure)
     except BrokenPipeError:  # of the output: connections raise other errors
         terminal.discard_unwritten()
         return terminal.CLOSED

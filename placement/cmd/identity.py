@@ -9,10 +9,10 @@ import sys
 from functools import partial
 from typing import Final
 
-import prettytable
 from oslo_config import cfg
 
 from placement import db_api
+from placement.cmd.tables import table
 from placement.conf.base import manage_command
 from placement.core.text import printable
 from placement.db.store import Store
@@ -22,6 +22,7 @@ from placement.insight.documents import document
 from placement.insight.identity import command as identity_command
 from placement.insight.identity.model import (
     COLUMNS,
+    IMPORTANT,
     Identity,
     StoredAmounts,
     nothing_found,
@@ -67,8 +68,5 @@ def _text(identity: Identity) -> str:
     rows = list(rows_of(identity))
     if not rows:
         return printable(nothing_found(identity))
-    table = prettytable.PrettyTable(COLUMNS, align="l")
-    table.add_rows(
-        [["" if value is None else printable(str(value)) for value in row] for row in rows]
-    )
-    return str(table)
+    texts = [["" if value is None else printable(str(value)) for value in row] for row in rows]
+    return table(COLUMNS, texts, IMPORTANT)

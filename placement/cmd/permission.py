@@ -7,10 +7,10 @@ import argparse
 import json
 from typing import Final
 
-import prettytable
 from oslo_config import cfg
 
 from placement.cmd.errors import CommandError
+from placement.cmd.tables import table
 from placement.insight.documents import document
 from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions.command import DENIED, yes_or_no
@@ -55,9 +55,8 @@ def _text(report: Permissions, options: argparse.Namespace) -> str:
     lines = list(permissions_command.remarks(report))
     columns, rows = permissions_command.table(report, options)
     if rows:
-        table = prettytable.PrettyTable(columns, align="l")
-        table.add_rows([list(map(_cell, row)) for row in rows])
-        lines.append(str(table))
+        texts = [list(map(_cell, row)) for row in rows]
+        lines.append(table(columns, texts, permissions_command.IMPORTANT))
     return "\n".join((*lines, permissions_command.summary(report)))
 
 

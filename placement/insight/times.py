@@ -18,13 +18,16 @@ _DAYS: Final = {"today": 0, "yesterday": 1}
 def time_of(text: str, now: datetime) -> datetime:
     """Return the time in UTC; a text without an offset is in UTC, and a day is its beginning.
 
+    A time of day is the last one: before 18:00, ``18:00`` is yesterday's.
+
     >>> now = datetime(2026, 11, 25, 19, 30, tzinfo=UTC)
-    >>> for text in ("1h", "2h30m", "yesterday", "yesterday 18:00", "2026-11-21 02:14+01:00"):
+    >>> for text in ("1h", "2h30m", "yesterday", "18:00", "20:00", "2026-11-21 02:14+01:00"):
     ...     print(time_of(text, now).isoformat())
     2026-11-25T18:30:00+00:00
     2026-11-25T17:00:00+00:00
     2026-11-24T00:00:00+00:00
-    2026-11-24T18:00:00+00:00
+    2026-11-25T18:00:00+00:00
+    2026-11-24T20:00:00+00:00
     2026-11-21T01:14:00+00:00
 
     Raises: ValueError.
@@ -41,10 +44,12 @@ def time_of(text: str, now: datetime) -> datetime:
 
 def _point(text: str, now: datetime) -> datetime:
     word, _, clock = text.partition(" ")
-    if word[:1].isdigit() and ":" in word and "-" not in word:
+    is_clock = word[:1].isdigit() and ":" in word[:3]
+    if is_clock:
         word, clock = "today", text
     if (days := _DAYS.get(word.lower())) is not None:
         date = (now - timedelta(days=days)).date().isoformat()
         text = f"{date} {clock or '00:00'}"
     at = datetime.fromisoformat(text)
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return now - (now - at) % timedelta(days=1) if is_clock else at

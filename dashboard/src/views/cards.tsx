@@ -94,10 +94,10 @@ function Card(props: {
       <span class="card-name">
         <Breakable text={name} />
       </span>
-      <span class="card-share">{percent(totals.used, totals.capacity)} used</span>
-      <Bar name={name} amounts={totals} />
+      <span class="card-share">{share(name, totals)}</span>
+      {totals.roots > 0 && <Bar name={name} amounts={totals} />}
       {props.hasTrend && <Trend name={name} />}
-      <span class="card-free">{amount(name, totals.free)} free</span>
+      {totals.roots > 0 && <span class="card-free">{amount(name, totals.free)} free</span>}
       {totals.full > 0 && <span class="card-full">{plural(totals.full, "host")} full</span>}
       {props.unusable > 0 && (
         <span class="card-unusable">{amount(name, props.unusable)} unusable</span>
@@ -107,6 +107,13 @@ function Card(props: {
       )}
     </button>
   );
+}
+
+// "37 % used", or "none" if none of the hosts have the class.
+export function share(name: string, { capacity, used, roots }: Totals): string {
+  if (capacity > 0) return `${percent(used, capacity)} used`;
+  if (used > 0) return `${amount(name, used)} used`;
+  return roots > 0 ? "reserved" : "none";
 }
 
 const [WIDTH, HEIGHT] = [100, 16];

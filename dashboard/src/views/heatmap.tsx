@@ -100,10 +100,10 @@ function describe(root: Root, name: string): string {
   const states = new Set(inventories.map(reservedState));
   if (root.disabled) states.add("disabled");
   const state = [...states].filter(Boolean).map((text) => `, ${text}`).join("");
-  const used = percent(amounts.used, amounts.capacity);
+  const share = amounts.capacity > 0 ? ` (${percent(amounts.used, amounts.capacity)})` : "";
   return (
     `${root.name}: ${amount(name, amounts.used)} of ${amount(name, amounts.capacity)} ${name} ` +
-    `used (${used}), ${amount(name, amounts.free)} free${state}`
+    `used${share}, ${amount(name, amounts.free)} free${state}`
   );
 }
 

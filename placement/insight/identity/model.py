@@ -181,6 +181,9 @@ COLUMNS: Final = (
     *("match", "uuid", "name", "generation", "updated_at"),
     *("consumers", "inventories", "children", "holder"),
 )
+IMPORTANT: Final = ("match", "uuid", "name", "consumers", "inventories", "children")
+"""The columns that a narrow terminal shows first."""
+
 REFUSED: Final = "refused"
 """In the column ``match``, of a provider that could not be created or renamed."""
 

@@ -10,6 +10,8 @@ DENIED: Final = 3
 """The exit status if at least one call is denied."""
 
 _COLUMNS: Final = ("service", "method", "path", "allowed", "rule", "needs")
+IMPORTANT: Final = ("method", "path", "needs", "rule", "service")
+"""The columns that a narrow terminal shows first."""
 
 
 def add_permission_arguments(parser: argparse.ArgumentParser) -> None:

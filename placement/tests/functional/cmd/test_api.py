@@ -372,13 +372,13 @@ def test_startup_error_is_one_sentence(startup_error, write_file, options, reaso
 )
 def test_invalid_numbers(run_command, option, value, reason):
     result = run_command("placement-api", "--development", option, value)
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert result.stderr.endswith(f"error: argument {option}: {reason}\n")
 
 
 def test_an_unknown_option_is_named(run_command):
     result = run_command("placement-api", "--development", "--port", "0", "--wokers", "2")
-    assert result.returncode == 2
+    assert result.returncode == 1
     assert result.stderr.endswith("error: unrecognized arguments: --wokers 2\n")
 
 

@@ -36,11 +36,7 @@ def run(empty_database_url, monkeypatch, capsys):
     monkeypatch.setenv("OS_API__AUTH_STRATEGY", "noauth2")
 
     def run(main, *arguments):
-        try:
-            code = main(list(arguments))
-        except SystemExit as end:
-            code = end.code
-        return code, capsys.readouterr()
+        return main(list(arguments)), capsys.readouterr()
 
     return run
 

@@ -210,14 +210,14 @@ def test_a_comparison_is_resumed(services, capsys, tmp_path):
 
 def test_services_that_cannot_be_compared_are_named(services, capsys):
     code, text = compared([services[0], "http://127.0.0.1:9"], capsys)
-    assert (code, "http://127.0.0.1:9/ failed" in text) == (compare.UNUSABLE, True)
+    assert (code, "http://127.0.0.1:9/ failed" in text) == (compare.FAILED, True)
     code, text = compared(services, capsys, "--token", "user-without-roles")
-    assert (code, "use a token with the role admin" in text) == (compare.UNUSABLE, True)
+    assert (code, "use a token with the role admin" in text) == (compare.FAILED, True)
     assert " returned 403: Access was denied to this resource; use a token" in text
     code, text = compared(["nonsense", services[1]], capsys)
-    assert (code, "nonsense is not a URL" in text) == (compare.UNUSABLE, True)
+    assert (code, "nonsense is not a URL" in text) == (compare.FAILED, True)
     code, text = compared(services, capsys, "--log", "/no/such/file")
-    assert (code, "/no/such/file" in text) == (compare.USAGE, True)
+    assert (code, "/no/such/file" in text) == (compare.FAILED, True)
 
 
 def test_an_interrupted_comparison_prints_what_it_has(services, capsys, monkeypatch):
@@ -335,9 +335,9 @@ def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
 def test_wrong_arguments_of_a_comparison(services, capsys, tmp_path):
     for url in ("http://127.0.0.1:port", "http://[::1", "ftp://127.0.0.1", "127.0.0.1:8778"):
         code, text = compared([url, services[1]], capsys)
-        assert (code, f"{url} is not a URL" in text) == (compare.UNUSABLE, True)
+        assert (code, f"{url} is not a URL" in text) == (compare.FAILED, True)
     code, text = compared(services, capsys, "--token", "admin\n")
-    assert (code, "characters that no token has" in text) == (compare.UNUSABLE, True)
+    assert (code, "characters that no token has" in text) == (compare.FAILED, True)
     binary = tmp_path / "binary"
     binary.write_bytes(bytes(range(256)))
     for option, path, reason in (
@@ -348,11 +348,11 @@ def test_wrong_arguments_of_a_comparison(services, capsys, tmp_path):
         ("--cacert", tmp_path / "nowhere", "No such file"),
     ):
         code, text = compared(services, capsys, option, str(path))
-        assert (code, reason in text) == (compare.USAGE, True), text
+        assert (code, reason in text) == (compare.FAILED, True), text
     truncated = tmp_path / "log.gz"
     truncated.write_bytes(gzip.compress(b"x" * 1000)[:-9])
     code, text = compared(services, capsys, "--log", str(truncated))
-    assert (code, text.count("\n")) == (compare.USAGE, 1)
+    assert (code, text.count("\n")) == (compare.FAILED, 1)
 
 
 def test_a_log_with_other_characters_is_replayed(services, capsys, tmp_path):

@@ -112,11 +112,7 @@ def run(capsys, folder, *arguments):
     conf = folder / "placement.conf"
     conf.write_text(f"[oslo_policy]\npolicy_file = {folder / 'policy.yaml'}\n")
     command = ["--config-file", str(conf), "permission", "check", *arguments]
-    try:
-        status = manage.main(command)
-    except SystemExit as stop:
-        status = stop.code
-    return status, *capsys.readouterr()
+    return manage.main(command), *capsys.readouterr()
 
 
 def test_the_command_needs_no_database(capsys, tmp_path):
@@ -164,7 +160,7 @@ def test_an_external_check_that_fails_is_a_sentence(capsys, tmp_path):
 @pytest.mark.parametrize("roles", [["--roles", ""], ["--roles", " ,"], []])
 def test_no_roles_are_a_mistake_in_the_arguments(capsys, tmp_path, roles):
     status, _, errors = run(capsys, tmp_path, *roles)
-    assert status == 2
+    assert status == 1
     assert "--roles" in errors
     assert "Traceback" not in errors
 
@@ -203,7 +199,7 @@ def test_openstack_lists_what_is_denied(openstack):
 def test_both_commands_print_the_same_table(openstack, capsys, tmp_path):
     for options in ([], ["--long"], ["--all", "--long"]):
         _, output, _ = run(capsys, tmp_path, "--roles=admin", *options)
-        shown = openstack.run(CHECK, "--roles=admin", *options, "--max-width=400")
+        shown = openstack.run(CHECK, "--roles=admin", *options, "--max-width=200")
         table = [line for line in output.splitlines() if line.startswith(("+", "|"))]
         assert shown.stdout.splitlines() == table
         assert shown.stderr == f"{output.splitlines()[-1]}\n"
@@ -215,7 +211,7 @@ def test_openstack_reports_mistakes_in_one_line(openstack):
     reader.options[-1] = "reader"
     service = "--service=glance"
     for client, arguments, status, text in (
-        (openstack, ["--roles=,"], 2, "names no role. Write --roles reader,member"),
+        (openstack, ["--roles=,"], 1, "names no role. Write --roles reader,member"),
         (openstack, ["--roles=a", service], 1, "service: 'glance' is not one of ['nova', "),
         (reader, ["--roles=a"], 1, "Policy does not allow placement:insight:permissions"),
     ):
