@@ -92,17 +92,22 @@ class CloudNames:
             yield page
             query["marker"] = list(page)[-1]
 
-    def server_groups(self, servers: Collection[str]) -> Sequence[Mapping[str, Any]]:
-        """Return the strict rules of the groups of some servers, as ``POST /insight/drain`` reads.
+    def groups_of(self, servers: Collection[str]) -> list[Mapping[str, Any]]:
+        """Return the groups of some servers.  See ``server_groups``."""
+        groups, wanted = self.server_groups if servers else (), set(servers)
+        return [each for each in groups if not wanted.isdisjoint(each["members"])]
+
+    @cached_property
+    def server_groups(self) -> Sequence[Mapping[str, Any]]:
+        """The strict rules of server groups, as ``/insight/drain`` and ``/room`` read them.
 
         There are none if nova does not list server groups to this user.
         """
-        wanted, groups, offset = set(servers), [], 0
-        path = f"/os-server-groups?all_projects=1&limit={_PAGE}"
+        groups: list[Mapping[str, Any]] = []
+        path = f"/os-server-groups?all_projects=1&limit={_PAGE}&offset="
         with suppress(ClientException, *_MALFORMED):
-            while rows := self._rows(_NOVA, f"{path}&offset={offset}", "server_groups", "2.64"):
-                groups += [row for row in rows if wanted.intersection(row["members"])]
-                offset += len(rows)
+            while rows := self._rows(_NOVA, f"{path}{len(groups)}", "server_groups", "2.64"):
+                groups += rows
         return [
             {
                 "policy": row["policy"],

@@ -1,7 +1,8 @@
 """``openstack placement drain`` and ``survive``, and room of ``explain``: hypothetical moves."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -41,19 +42,16 @@ class PlanDrain(WrittenOutput, command.Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the columns, and a row for each move."""
         names = CommandNames(self.app)
-        pairs = [
-            *(("provider", names.provider(host)) for host in parsed_args.hosts),
-            *(("member_of", names.aggregate(text)) for text in parsed_args.aggregate),
-            *(("root_trait", trait) for trait in parsed_args.rack),
-        ]
-        if not pairs:
+        body = {
+            "provider": [names.provider(host) for host in parsed_args.hosts],
+            "member_of": [names.aggregate(text) for text in parsed_args.aggregate],
+            "root_trait": parsed_args.rack,
+        }
+        if not any(body.values()):
             raise CommandError("Name a host, or give --aggregate or --rack.")
-        pairs += [("keep", what) for what in parsed_args.keep or ()]
-        document = get(self.app, "/drain", pairs)
-        consumers = [each["consumer"] for each in (*document["stuck"], *document["moves"])]
-        if groups := names.server_groups(consumers) if consumers else ():
-            body = {name: [value for key, value in pairs if key == name] for name, _ in pairs}
-            document = post(self.app, "/drain", {**body, "groups": groups})
+        body["keep"] = parsed_args.keep
+        body = {name: values for name, values in body.items() if values}
+        document, consumers = _planned(self.app, names, "/drain", body, _drained)
         self.exit_status = EXIT_STATUS[document["verdict"]]
         moves = document["moves"]
         servers = names.servers(consumers)
@@ -73,10 +71,38 @@ def room(
         body = room_request(query, arguments)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    document = post(app, "/room", body)
-    leaving = [each["uuid"] for room in document["rooms"] for each in room["consumers"]]
+    document, leaving = _planned(app, names, "/room", body, _leaving)
     servers = names.servers(leaving)
     return Complete(document, lambda document: "\n".join(room_lines(document, servers)))
+
+
+def _planned(
+    app: OpenStackShell,
+    names: CommandNames,
+    path: str,
+    body: Mapping[str, object],
+    consumers_of: Callable[[Response], Sequence[str]],
+) -> tuple[Response, Sequence[str]]:
+    """Return a plan that keeps the rules of the server groups of its consumers, and these.
+
+    Another plan may have other consumers: it is requested until the groups of all are known.
+    """
+    seen, groups = set[str](), list[Mapping[str, Any]]()
+    while True:
+        document = post(app, path, {**body, "groups": groups} if groups else body)
+        consumers = consumers_of(document)
+        seen.update(consumers)
+        known, groups = groups, names.groups_of(seen)
+        if len(groups) == len(known):
+            return document, consumers
+
+
+def _drained(document: Response) -> Sequence[str]:
+    return [each["consumer"] for each in (*document["stuck"], *document["moves"])]
+
+
+def _leaving(document: Response) -> Sequence[str]:
+    return [each["uuid"] for room in document["rooms"] for each in room["consumers"]]
 
 
 def _amounts(amounts: Mapping[str, int]) -> str:

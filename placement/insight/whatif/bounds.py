@@ -3,15 +3,15 @@
 All proofs are about the *relaxed* snapshot, in which every consumer has released all of its
 allocations: a plan in any order ends in a state that fits into it.
 
-- ``homeless``: the needs fit on no root, even alone.
+- ``fitting``: the needs fit on no root, even alone, or on none that server groups allow.
 - sums: all consumers together need more of a class than their targets have free.
 - slots: more consumers need at least some amounts than the targets can serve. A target serves as
   many as the sum, over its providers, of the free amount divided by the amount of one.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -43,17 +43,23 @@ class Bounds:
         self._deadline = deadline
         self.snapshot = relaxed(scene)
 
-    @cached_property
-    def homeless(self) -> Sequence[Demand]:
-        """The demands that fit on no root.  Raises: SearchDeadlineExceeded."""
-        return [each for each in self._scene.demands if not self._fits_alone(each.needs)]
+        self.fitting = cache(self._fitting_of)
 
-    def _fits_alone(self, needs: Needs) -> bool:
-        fitting = FittingRoots(self.snapshot, self._deadline)
-        return any(
-            fitting.of(SlottedRequest.of(needs.request(kept)), among=targets).any()
-            for kept, targets in self._scene.variants(needs)
-        )
+    def allowed(self, demand: Demand) -> Mask:
+        """Return the roots on which a demand fits alone beside members of groups that stay.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        scene, member = self._scene, demand.holders[0].uuid
+        return scene.groups.allowed(member, self.fitting(demand.needs), scene.staying)
+
+    def _fitting_of(self, needs: Needs) -> Mask:
+        """Return the roots on which needs fit alone.  Raises: SearchDeadlineExceeded."""
+        roots = FittingRoots(self.snapshot, self._deadline)
+        fitting = np.zeros(self.snapshot.size, dtype=np.bool_)
+        for kept, targets in self._scene.variants(needs):
+            fitting |= roots.of(SlottedRequest.of(needs.request(kept)), among=targets)
+        return fitting
 
     def sentences(self) -> Iterator[str]:
         """Yield sentences that prove that not all consumers fit.

@@ -9,6 +9,7 @@ from placement.insight.documents import Json, document
 from placement.insight.whatif.drain import Drain
 from placement.insight.whatif.model import Allocations, Holder, Needs, Scene, Verdict
 from placement.insight.whatif.room import Rooms
+from placement.insight.whatif.server_groups import ServerGroups
 from placement.insight.whatif.survival import Outcome
 
 ASSUMES: Final = (
@@ -57,7 +58,7 @@ def of_drain(
             for each in result.stuck
         ],
         skipped=[{"consumer": each.holder.uuid, "reason": each.reason} for each in scene.skipped],
-        assumes=(OF_GROUPS, *ASSUMES[1:]) if scene.groups else ASSUMES,
+        assumes=_assumes(scene.groups),
     )
 
 
@@ -95,7 +96,7 @@ def of_survival(domains: int, outcomes: Iterable[Outcome], skipped: int) -> Json
     )
 
 
-def of_rooms(snapshot: Snapshot, result: Rooms) -> Json:
+def of_rooms(snapshot: Snapshot, result: Rooms, groups: ServerGroups) -> Json:
     """Return the document of POST /insight/room."""
     verdict: Verdict = "fits" if result.fits_now or result.rooms else "undetermined"
     return document(
@@ -126,8 +127,12 @@ def of_rooms(snapshot: Snapshot, result: Rooms) -> Json:
         ],
         reason=result.reason,
         undetermined=result.undetermined,
-        assumes=ASSUMES,
+        assumes=_assumes(groups),
     )
+
+
+def _assumes(groups: ServerGroups) -> Sequence[str]:
+    return (OF_GROUPS, *ASSUMES[1:]) if groups else ASSUMES
 
 
 def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:

@@ -25,8 +25,8 @@ TOO_MANY: Final = (
     "many plans to try all"
 )
 ALL_TRIED: Final = "all plans were tried, and none has a place for each consumer"
-GROUPED: Final = "a plan exists without the server groups; not all plans with them were tried"
-_OF_GROUP: Final = "no host that its server group allows has everything free after the moves"
+_EXCLUDED: Final = "it fits on no host that the other members of its server groups allow"
+_OF_GROUP: Final = "no host that its server groups allow has everything free after the moves"
 DEPENDENT: Final = "a plan exists only if consumers use what others release"
 
 
@@ -94,8 +94,6 @@ def _exhausted(
     else:
         if moves is None:
             verdict, reason = "does_not_fit", ALL_TRIED
-        elif scene.groups:
-            reason = GROUPED
         elif bounds.snapshot is scene.remaining:
             return Drain("fits", moves)
     return Drain(verdict, placement.moves, stuck, (reason,))
@@ -106,22 +104,16 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
 
     Raises: SearchDeadlineExceeded.
     """
-    homeless = {demand.needs for demand in bounds.homeless}
-    grouped = {member for group in scene.groups for member in group.members}
     stuck = []
     for demand in placement.stuck:
-        is_proved = demand.needs in homeless
-        text = lack(scene, bounds.snapshot if is_proved else placement.after, demand.needs)
-        text += "" if is_proved else " after the moves"
-        stuck += [
-            Stuck(
-                holder,
-                demand.needs,
-                is_proved,
-                text if is_proved or holder.uuid not in grouped else _OF_GROUP,
-            )
-            for holder in demand.holders
-        ]
+        is_proved = not bounds.allowed(demand).any()
+        if not bounds.fitting(demand.needs).any():
+            text = lack(scene, bounds.snapshot, demand.needs)
+        elif demand.holders[0].uuid in scene.groups:
+            text = _EXCLUDED if is_proved else _OF_GROUP
+        else:
+            text = f"{lack(scene, placement.after, demand.needs)} after the moves"
+        stuck += [Stuck(holder, demand.needs, is_proved, text) for holder in demand.holders]
     return stuck
 
 

@@ -1,7 +1,8 @@
 """Tries all plans of a few consumers: finds a plan, or proves that there is none.
 
-A state is the amounts that were taken so far. A state that was reached before with as many
-consumers is left, and of roots that no consumer can tell apart only the first is tried.
+A state is the amounts that were taken so far, and the roots of members of server groups. A state
+that was reached before with as many consumers is left, and of roots that no consumer can tell
+apart only the first is tried.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +19,7 @@ from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import Taken, claimed
-from placement.insight.whatif.model import Move, Needs, Scene
+from placement.insight.whatif.model import Move, Scene
 from placement.insight.whatif.placing import amounts_of, is_beside_kept, with_kept
 
 MOST_CONSUMERS = 12
@@ -51,13 +52,18 @@ class Exhaustion:
         roots = int(self._snapshot.forest.is_root.sum())
         if len(self._consumers) > MOST_CONSUMERS or roots > MOST_ROOTS:
             raise TooManyPlansError
-        return self._from(0, Counter())
+        return self._from(0, Counter(), self._scene.staying)
 
-    def _from(self, number: int, taken: Counter[tuple[str, int]]) -> Sequence[Move] | None:
-        """Return moves of the consumers from this number on, after some amounts were taken."""
+    def _from(
+        self, number: int, taken: Counter[tuple[str, int]], roots: Mapping[str, int]
+    ) -> Sequence[Move] | None:
+        """Return moves of the consumers from this number on, after some amounts were taken.
+
+        ``roots`` are of members of server groups.
+        """
         if number == len(self._consumers):
             return ()
-        state = (number, frozenset(taken.items()))
+        state = (number, frozenset(taken.items()), frozenset(roots.items()))
         if state in self._seen:
             return None
         self._seen.add(state)
@@ -65,27 +71,30 @@ class Exhaustion:
         if self._steps > MOST_STEPS:
             raise TooManyPlansError
         needs, holder = self._consumers[number]
-        for root, kept, amounts in self._choices(needs, taken):
-            moves = self._from(number + 1, taken + Counter(amounts))
+        for root, kept, amounts in self._choices(number, taken, roots):
+            after = {**roots, holder.uuid: root} if holder.uuid in self._scene.groups else roots
+            moves = self._from(number + 1, taken + Counter(amounts), after)
             if moves is not None:
                 return (Move(holder, root, with_kept(amounts, needs, kept)), *moves)
         return None
 
     def _choices(
-        self, needs: Needs, taken: Counter[tuple[str, int]]
+        self, number: int, taken: Counter[tuple[str, int]], roots: Mapping[str, int]
     ) -> Iterator[tuple[int, frozenset[int], Taken]]:
-        """Yield the roots, kept sharing providers and amounts for the next consumer."""
+        """Yield the roots, kept sharing providers and amounts for a consumer."""
+        needs, holder = self._consumers[number]
         snapshot = claimed(self._snapshot, taken)
-        by_root: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
+        by_root: defaultdict[int, list[Hashable]] = defaultdict(list)
+        for member, root in roots.items():
+            by_root[root].append(member)
         for (name, row), amount in taken.items():
             root = snapshot.forest.root.item(row)
             by_root[root].append((name, row - root, amount))
         for kept, targets in self._scene.variants(needs):
             slotted = SlottedRequest.of(needs.request(kept))
             domains = find_domains(snapshot, slotted, self._deadline)
-            anchors = np.flatnonzero(
-                possible_anchors(snapshot, slotted, domains, self._deadline) & targets
-            )
+            possible = possible_anchors(snapshot, slotted, domains, self._deadline) & targets
+            anchors = np.flatnonzero(self._scene.groups.allowed(holder.uuid, possible, roots))
             distinct = {
                 (self._kinds[root], frozenset(by_root.get(root, ()))): root
                 for root in reversed(anchors.tolist())

@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import webob
@@ -21,7 +20,7 @@ from placement.insight.documents import Json
 from placement.insight.whatif import document, sql
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Keep, Scene
-from placement.insight.whatif.server_groups import ServerGroup
+from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroup, ServerGroups
 from placement.insight.whatif.survival import Survival
 from placement.parse import validation
 from placement.schemas.base import TEXT, UUID, Schema, always, closed
@@ -62,14 +61,16 @@ def listed(items: Schema) -> Schema:
     return {"type": "array", "items": items, "minItems": 1, "maxItems": 20_000}
 
 
-_GROUP = closed(
-    {
-        "policy": {"type": "string", "enum": ["affinity", "anti-affinity"]},
-        "members": listed(UUID),
-        "max_server_per_host": {"type": "integer", "minimum": 1},
-    },
-    "policy",
-    "members",
+GROUPS = listed(
+    closed(
+        {
+            "policy": {"type": "string", "enum": ["affinity", "anti-affinity"]},
+            "members": listed(UUID),
+            "max_server_per_host": {"type": "integer", "minimum": 1},
+        },
+        "policy",
+        "members",
+    )
 )
 DRAIN_BODY = always(
     closed(
@@ -78,7 +79,7 @@ DRAIN_BODY = always(
             "root_trait": listed(TEXT),
             "keep": listed(KEEP),
             "limit_moves": {"type": "integer", "minimum": 0},
-            "groups": listed(_GROUP),
+            "groups": GROUPS,
         }
     )
 )
@@ -103,6 +104,16 @@ def plan_drain_with_groups(request: Request) -> webob.Response:
     """Return a plan that keeps the rules of server groups."""
     request.can(policies.PLAN)
     body = validation.validate(_DRAIN_BODY, request.json_body, request.version)
+
+    def write(view: View) -> Json:
+        groups = groups_of(request, view, body)
+        return _drained(request, view, body, body.get("limit_moves"), groups)
+
+    return http.computed_of_body(request, body, write)
+
+
+def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
+    """Return the server groups in a body, and where their members are."""
     groups = [
         ServerGroup(
             frozenset(map(canonical, each["members"])),
@@ -111,10 +122,8 @@ def plan_drain_with_groups(request: Request) -> webob.Response:
         )
         for each in body.get("groups", ())
     ]
-    most = body.get("limit_moves")
-    return http.computed_of_body(
-        request, body, lambda view: _drained(request, view, body, most, groups)
-    )
+    members = {member for group in groups for member in group.members}
+    return ServerGroups(groups, sql.roots(request.services.store, view, members))
 
 
 def _drained(
@@ -122,7 +131,7 @@ def _drained(
     view: View,
     values: Mapping[str, Sequence[str]],
     most: int | None,
-    groups: Sequence[ServerGroup] = (),
+    groups: ServerGroups = NO_GROUPS,
 ) -> Json:
     snapshot, store = view.snapshot, request.services.store
     tops = selected(snapshot, values)
@@ -132,11 +141,8 @@ def _drained(
             f"The {len(tops)} providers have {count} consumers; a plan has at most "
             f"{sql.MOST_CONSUMERS}. Name fewer providers."
         )
-    scene = Scene.of(snapshot, drained, sql.holders(store, view, drained), keep_of(values))
-    if groups:
-        moving = {holder.uuid for demand in scene.demands for holder in demand.holders}
-        staying = {member for group in groups for member in group.members} - moving
-        scene = replace(scene, groups=groups, staying=sql.roots(store, view, staying))
+    holders = sql.holders(store, view, drained)
+    scene = Scene.of(snapshot, drained, holders, keep_of(values), groups)
     result = drain(scene, Deadline(request.services.search.budget_seconds, time.monotonic))
     return document.of_drain(snapshot, tops, scene, result, most)
 

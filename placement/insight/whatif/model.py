@@ -11,7 +11,7 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, cached_property, reduce
 from typing import Final, Literal, Self
@@ -32,7 +32,7 @@ from placement.core.search.anchors import roots_in_aggregates
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import without
-from placement.insight.whatif.server_groups import ServerGroup
+from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroups
 
 ENABLED: Final = ForbiddenRootTrait.one("COMPUTE_STATUS_DISABLED")
 MIGRATION: Final = "MIGRATION"
@@ -128,7 +128,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Consumers with equal needs, in the order of UUIDs."""
+    """Consumers with equal needs, in the order of UUIDs; a member of server groups is alone."""
 
     needs: Needs
     holders: tuple[Holder, ...]
@@ -156,31 +156,37 @@ class Scene:
     """The drained providers of a snapshot, and what their consumers need.
 
     ``remaining`` is the snapshot without the drained providers, ``demands`` are in the order in
-    which they are placed: the largest share of an average root first. ``groups`` are the server
-    groups of consumers, and ``staying`` the roots of their members that do not move.
+    which they are placed: the largest share of an average root first.
     """
 
     remaining: Snapshot
     drained: Mask
     demands: Sequence[Demand]
     skipped: Sequence[Skipped]
-    groups: Sequence[ServerGroup] = ()
-    staying: Mapping[str, int] = field(default_factory=dict)
+    groups: ServerGroups = NO_GROUPS
 
     @classmethod
-    def of(cls, snapshot: Snapshot, drained: Mask, holders: Iterable[Holder], keep: Keep) -> Self:
+    def of(
+        cls,
+        snapshot: Snapshot,
+        drained: Mask,
+        holders: Iterable[Holder],
+        keep: Keep,
+        groups: ServerGroups = NO_GROUPS,
+    ) -> Self:
         """Return the scene of drained rows and the consumers that have allocations on them."""
         reader = NeedsReader(snapshot, drained, keep)
-        by_needs: dict[Needs, list[Holder]] = {}
+        by_needs: dict[tuple[Needs, str], list[Holder]] = {}
         skipped = []
         for holder in sorted(holders, key=lambda holder: holder.uuid):
             needs = _needs_or_reason(reader, holder)
             if isinstance(needs, Needs):
-                by_needs.setdefault(needs, []).append(holder)
+                member = holder.uuid if holder.uuid in groups else ""
+                by_needs.setdefault((needs, member), []).append(holder)
             else:
                 skipped.append(Skipped(holder, needs))
-        demands = [Demand(needs, tuple(members)) for needs, members in by_needs.items()]
-        return cls.in_order(snapshot, drained, demands, skipped)
+        demands = [Demand(needs, tuple(equal)) for (needs, _), equal in by_needs.items()]
+        return replace(cls.in_order(snapshot, drained, demands, groups), skipped=skipped)
 
     @classmethod
     def in_order(
@@ -188,19 +194,28 @@ class Scene:
         snapshot: Snapshot,
         drained: Mask,
         demands: Iterable[Demand],
-        skipped: Sequence[Skipped] = (),
+        groups: ServerGroups = NO_GROUPS,
     ) -> Self:
-        """Return the scene of these demands, in any order."""
+        """Return the scene of these demands, in any order; members of groups are placed first."""
         average = average_root(snapshot)
-        ordered = sorted(
-            demands, key=lambda each: (-share(each.needs, average), each.holders[0].uuid)
-        )
-        return cls(without(snapshot, drained), drained, ordered, skipped)
+
+        def order(demand: Demand) -> tuple[float, bool, str]:
+            uuid = demand.holders[0].uuid
+            return -share(demand.needs, average), uuid not in groups, uuid
+
+        ordered = sorted(demands, key=order)
+        return cls(without(snapshot, drained), drained, ordered, (), groups)
 
     @cached_property
     def consumers(self) -> int:
         """The number of consumers to place."""
         return sum(len(demand.holders) for demand in self.demands)
+
+    @cached_property
+    def staying(self) -> Mapping[str, int]:
+        """The roots of the members of server groups that do not move."""
+        moving = {holder.uuid for demand in self.demands for holder in demand.holders}
+        return {uuid: root for uuid, root in self.groups.roots.items() if uuid not in moving}
 
     @cached_property
     def _enabled(self) -> Mask:

@@ -9,7 +9,7 @@ A plan never counts on what another consumer releases: its moves are accepted in
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
@@ -26,7 +26,6 @@ from placement.core.snapshot.rows import AmountArray, Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.hypothetical import Taken, claimed, free_by_row
 from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Needs, Scene
-from placement.insight.whatif.server_groups import GroupPlaces
 
 _BLOCK = 64
 
@@ -61,7 +60,7 @@ class _Placing:
         self._scene = scene
         self._deadline = deadline
         self._scarcest = scarcest_classes(scene)
-        self._groups = GroupPlaces(scene.groups, scene.staying)
+        self._roots = dict(scene.staying)  # of members of server groups
         self.snapshot = scene.remaining
         self.moves: list[Move] = []
 
@@ -70,28 +69,27 @@ class _Placing:
         left: Sequence[Holder] = demand.holders
         for kept, targets in self._scene.variants(demand.needs):
             slotted = SlottedRequest.of(demand.needs.request(kept))
-            variant = _Variant(demand.needs, kept, targets, slotted)
-            grouped = [each for each in left if each.uuid in self._groups]
-            others = [each for each in left if each.uuid not in self._groups]
-            left = [each for each in grouped if self._fill(self._allowed(variant, each), [each])]
+            allowed = self._allowed(demand.holders[0].uuid, targets)
+            variant = _Variant(demand.needs, kept, allowed, slotted)
             if demand.needs.resident:
-                left += [holder for holder in others if self._fill(variant, [holder])]
+                left = [holder for holder in left if self._fill(variant, [holder])]
             else:
-                left += self._fill(variant, others)
+                left = self._fill(variant, left)
         return left
 
-    def _allowed(self, variant: "_Variant", holder: Holder) -> "_Variant":
-        """Return a variant with the targets that the server groups allow.
+    def _allowed(self, server: str, targets: Mask) -> Mask:
+        """Return the targets that the server groups allow.
 
         Members of a group with affinity that have no root yet must fit together, as sums.
         """
-        targets = self._groups.allowed(holder.uuid, variant.targets)
+        groups = self._scene.groups
+        targets = groups.allowed(server, targets, self._roots)
         together = Counter[str]()
-        for member in self._groups.together(holder.uuid) & self._totals.keys():
+        for member in groups.together(server, self._roots) & self._totals.keys():
             together.update(self._totals[member])
         for name, amount in together.items():
             targets = targets & (free_by_root(self.snapshot, name) >= amount)
-        return replace(variant, targets=targets)
+        return targets
 
     @cached_property
     def _totals(self) -> Mapping[str, Counter[str]]:
@@ -100,7 +98,7 @@ class _Placing:
             holder.uuid: demand.needs.total
             for demand in self._scene.demands
             for holder in demand.holders
-            if holder.uuid in self._groups
+            if holder.uuid in self._scene.groups
         }
 
     def _fill(self, variant: "_Variant", holders: Sequence[Holder]) -> Sequence[Holder]:
@@ -116,7 +114,8 @@ class _Placing:
                 for holder in remaining[:count]:
                     allocations = with_kept(amounts, variant.needs, variant.kept)
                     self.moves.append(Move(holder, root, allocations))
-                    self._groups.move(holder.uuid, root)
+                    if holder.uuid in self._scene.groups:
+                        self._roots[holder.uuid] = root
                 for key, amount in amounts.items() if count else ():
                     taken[key] += count * amount
                 remaining = remaining[count:]

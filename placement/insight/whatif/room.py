@@ -41,6 +41,7 @@ from placement.insight.whatif.model import (
     share,
 )
 from placement.insight.whatif.placing import free_by_root
+from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroups
 
 _BLOCK: Final = 32
 _MOST_STEPS: Final = 5_000
@@ -96,7 +97,8 @@ class Task:
     """What to make room for, and how.
 
     ``read`` returns the consumers with allocations on some rows. ``evictable`` is None if
-    consumers are moved. ``root`` is the only root to consider, if it is not None.
+    consumers are moved. ``root`` is the only root to consider, if it is not None. Moves keep the
+    rules of ``groups``.
     """
 
     request: CandidateRequest
@@ -105,6 +107,7 @@ class Task:
     limit: int
     evictable: Callable[[Holder], bool] | None = None
     root: int | None = None
+    groups: ServerGroups = NO_GROUPS
 
 
 def rooms(snapshot: Snapshot, task: Task, deadline: Deadline) -> Rooms:
@@ -255,7 +258,8 @@ class _Tree:
         self._root = root
         tree = np.zeros(search.snapshot.size, dtype=np.bool_)
         tree[search.snapshot.forest.members(root)] = True
-        scene = Scene.of(search.snapshot, tree, consumers, search.task.keep)
+        task = search.task
+        scene = Scene.of(search.snapshot, tree, consumers, task.keep, task.groups)
         self._scene = replace(scene, demands=list(_by_allocations(scene.demands)))
         self.is_decided = True
 
@@ -289,8 +293,8 @@ class _Tree:
         scene = self._scene
         if self._search.task.evictable is not None:
             return scene.demands
-        homeless = {each.needs for each in Bounds(scene, self._search.deadline).homeless}
-        return [demand for demand in scene.demands if demand.needs not in homeless]
+        bounds = Bounds(scene, self._search.deadline)
+        return [demand for demand in scene.demands if bounds.allowed(demand).any()]
 
     def _has_room(self, demands: Sequence[Demand]) -> bool:
         """Return whether the request fits on the root if these consumers did not exist."""

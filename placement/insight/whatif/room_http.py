@@ -15,12 +15,13 @@ from placement.engine.engine import View
 from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json, requires_json
 from placement.insight import http, queries
+from placement.insight.documents import Json
 from placement.insight.explanation import explain
 from placement.insight.explanation.query import question
 from placement.insight.whatif import document, sql
-from placement.insight.whatif.http import KEEP, keep_of, listed
+from placement.insight.whatif.http import GROUPS, KEEP, groups_of, keep_of, listed
 from placement.insight.whatif.model import Holder
-from placement.insight.whatif.room import Rooms, Task, rooms
+from placement.insight.whatif.room import Task, rooms
 from placement.parse import validation
 from placement.schemas.base import NAME, UUID, always, closed
 
@@ -44,6 +45,7 @@ ROOM = always(
                 "minProperties": 1,
             },
             "keep": listed(KEEP),
+            "groups": GROUPS,
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         "query",
@@ -75,15 +77,16 @@ def make_room(request: Request) -> webob.Response:
             limit=body.get("limit", _DEFAULT_LIMIT),
             evictable=evictable,
             root=None if asked.root is None else explain.root_of(view.snapshot, asked.root),
+            groups=groups_of(request, view, body),
         )
 
-    def found(view: View) -> Rooms:
+    def write(view: View) -> Json:
         deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
-        return rooms(view.snapshot, task(view), deadline)
+        asked_for = task(view)
+        found = rooms(view.snapshot, asked_for, deadline)
+        return document.of_rooms(view.snapshot, found, asked_for.groups)
 
-    return http.computed_of_body(
-        request, body, lambda view: document.of_rooms(view.snapshot, found(view))
-    )
+    return http.computed_of_body(request, body, write)
 
 
 def _evictable(

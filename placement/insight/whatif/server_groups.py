@@ -18,11 +18,11 @@ class ServerGroup:
     most: int = 1
 
 
-class GroupPlaces:
-    """The roots of the members of server groups that stay or have moved."""
+class ServerGroups:
+    """Server groups, and the current ``roots`` of their members."""
 
     def __init__(self, groups: Sequence[ServerGroup], roots: Mapping[str, int]) -> None:
-        self._roots = dict(roots)
+        self.roots = roots
         self._groups: defaultdict[str, list[ServerGroup]] = defaultdict(list)
         for group in groups:
             for member in group.members:
@@ -31,25 +31,25 @@ class GroupPlaces:
     def __contains__(self, server: str) -> bool:
         return server in self._groups
 
-    def allowed(self, server: str, targets: Mask) -> Mask:
-        """Return the targets that the groups of a server allow."""
-        for group in self._groups[server]:
-            others = (self._roots.get(each) for each in group.members - {server})
-            roots = Counter(root for root in others if root is not None)
-            if group.has_affinity and roots:
-                targets = targets & np.isin(np.arange(len(targets)), list(roots))
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def allowed(self, server: str, targets: Mask, roots: Mapping[str, int]) -> Mask:
+        """Return the targets that the groups of a server allow; ``roots`` are of members."""
+        for group in self._groups.get(server, ()):
+            others = (roots.get(each) for each in group.members - {server})
+            counts = Counter(root for root in others if root is not None)
+            if group.has_affinity and counts:
+                targets = targets & np.isin(np.arange(len(targets)), list(counts))
             elif not group.has_affinity:
-                full = [root for root, count in roots.items() if count >= group.most]
+                full = [root for root, count in counts.items() if count >= group.most]
                 targets = targets & ~np.isin(np.arange(len(targets)), full)
         return targets
 
-    def together(self, server: str) -> frozenset[str]:
+    def together(self, server: str, roots: Mapping[str, int]) -> frozenset[str]:
         """Return the members of its groups with affinity that have no root yet, and the server."""
-        groups = (group.members for group in self._groups[server] if group.has_affinity)
-        members = frozenset[str]().union(*groups)
-        return members - self._roots.keys() | {server}
+        groups = (group.members for group in self._groups.get(server, ()) if group.has_affinity)
+        return frozenset[str]().union(*groups) - roots.keys() | {server}
 
-    def move(self, server: str, root: int) -> None:
-        """Note the root of a server that moved."""
-        if server in self._groups:
-            self._roots[server] = root
+
+NO_GROUPS = ServerGroups((), {})

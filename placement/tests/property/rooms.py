@@ -16,8 +16,10 @@ from placement.tests.support.drains import (
     BruteForce,
     Case,
     allocated,
+    keeps,
     random_case,
     root_of,
+    with_groups,
 )
 
 Amounts = Mapping[tuple[int, str], int]
@@ -44,7 +46,7 @@ class RoomCase:
         return CandidateRequest(tuple(groups), (Isolate(),))
 
 
-def random_room_case(rng: random.Random) -> RoomCase:
+def random_room_case(rng: random.Random, *, has_groups: bool = False) -> RoomCase:
     case = random_case(rng)
     states = case.states
     roots = [at for at, state in enumerate(states) if state.provider.parent_uuid is None]
@@ -67,7 +69,7 @@ def random_room_case(rng: random.Random) -> RoomCase:
     while not wanted:
         wanted = _lacking(rng, states, rng.choice(trees))
     case = replace(case, states=states, consumers=consumers, drained=frozenset())
-    return RoomCase(case, wanted)
+    return RoomCase(with_groups(rng, case) if has_groups else case, wanted)
 
 
 def _lacking(rng: random.Random, states: list[ProviderState], tree: list[int]) -> Allocations:
@@ -117,8 +119,22 @@ class BruteRoom:
         for uuid in leaving if is_moved else ():
             options = self._elsewhere(root, uuid)
             taken = {sums for each in taken for sums in _sums(each, options, for_moves)}
+        taken = {each for each in taken if self._keeps_groups(each, leaving)}
         wanted = self._wanted_on(root)
         return any(True for each in taken for _ in _sums(each, wanted, for_request))
+
+    def _keeps_groups(
+        self, taken: Iterable[tuple[tuple[int, str], int]], leaving: Sequence[str]
+    ) -> bool:
+        """Return whether moves keep the rules of groups; the other consumers stay."""
+        case, force = self.world.case, BruteForce(self.world.case)
+        moved = {name: target for (target, name), _ in taken if name in leaving}
+        sources = {
+            uuid: source
+            for uuid, held in case.consumers.items()
+            if uuid not in leaving and (source := force.source(held)) is not None
+        }
+        return all(keeps(each, moved, {**case.staying, **sources}) for each in case.groups)
 
     @cached_property
     def _left(self) -> Mapping[tuple[int, str], int]:
@@ -132,7 +148,10 @@ class BruteRoom:
     def _elsewhere(self, root: int, uuid: str) -> Sequence[Amounts]:
         if (root, uuid) not in self._options:
             force = BruteForce(replace(self.world.case, drained=self.tree(root)))
-            self._options[root, uuid] = _distinct(force.options(self.consumers[uuid]))
+            self._options[root, uuid] = [
+                {**{(at, name): n for at, name, n in option}, (target, uuid): 1}
+                for _, target, option in force.choices(uuid)
+            ]
         return self._options[root, uuid]
 
     def _wanted_on(self, root: int) -> Sequence[Amounts]:
@@ -187,5 +206,5 @@ def _sums(
     before = Counter(dict(taken))
     for amounts in options:
         after = before + Counter(amounts)
-        if all(after[key] <= limits[key] for key in amounts):
+        if all(after[key] <= limits.get(key, 1) for key in amounts):
             yield frozenset(after.items())

@@ -9,22 +9,20 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
-from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Keep
-from placement.insight.whatif.server_groups import ServerGroup
 from placement.insight.whatif.survival import Group, Survival
 from placement.tests.support.drains import (
     BruteForce,
-    Case,
     claim_in_order,
+    keeps,
     planned,
     random_case,
     root_of,
+    with_groups,
 )
 from placement.tests.support.provider_tables import snapshot_of_states
 
@@ -32,9 +30,10 @@ WORLDS = int(os.environ.get("DRAIN_WORLDS", "100"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
 
 
-def verdict(seed: int) -> str:
+def verdict(seed: int, *, has_groups: bool = False) -> str:
     """Return the verdict about a random cloud, after it was compared with all plans."""
-    case = random_case(random.Random(seed))
+    case = random_case(rng := random.Random(seed))
+    case = with_groups(rng, case) if has_groups else case
     scene, result, number_of = planned(case)
     skipped = {each.holder.uuid for each in scene.skipped}
     several = {
@@ -42,13 +41,15 @@ def verdict(seed: int) -> str:
     }
     assert skipped == several
     asked = {uuid: held for uuid, held in case.consumers.items() if uuid not in skipped}
-    case = Case(case.states, asked, case.drained, case.prefixes, case.keeps_aggregates)
+    case = replace(case, consumers=asked)
     force = BruteForce(case)
     moves = [
         (move.holder.uuid, {number_of(row): amounts for row, amounts in move.allocations.items()})
         for move in result.moves
     ]
     claim_in_order(case, moves)
+    moved = {move.holder.uuid: number_of(move.root) for move in result.moves}
+    assert all(keeps(group, moved, case.staying) for group in case.groups)
     for (uuid, allocations), move in zip(moves, result.moves, strict=True):
         assert allocations in list(force.options(asked[uuid]))
         assert force.is_target(number_of(move.root), force.source(asked[uuid]))
@@ -60,7 +61,7 @@ def verdict(seed: int) -> str:
     if result.verdict == "does_not_fit":
         assert not force.is_possible()
     for each in result.stuck:
-        assert not (each.is_proved and force.fits_alone(asked[each.holder.uuid]))
+        assert not (each.is_proved and force.fits_alone(each.holder.uuid))
     if result.verdict == "undetermined" and force.is_possible():
         return "undetermined, possible"
     return result.verdict
@@ -98,28 +99,6 @@ def survives(seed: int) -> str:
     return outcome.verdict
 
 
-def test_moves_keep_the_rules_of_server_groups():
-    kept = 0
-    for seed in range(FIRST, FIRST + WORLDS):
-        rng = random.Random(seed)
-        scene, _, _ = planned(random_case(rng))
-        uuids = [each.uuid for demand in scene.demands for each in demand.holders]
-        members = frozenset(each for each in uuids if rng.random() < 0.7)
-        roots = np.flatnonzero(scene.remaining.forest.is_root).tolist()
-        staying = {"other": rng.choice(roots)} if rng.random() < 0.5 else {}
-        group = ServerGroup(members | staying.keys(), rng.random() < 0.5, rng.choice((1, 1, 2)))
-        scene = replace(scene, groups=[group], staying=staying)
-        result = drain(scene, Deadline(20, time.monotonic))
-        moved = [move.root for move in result.moves if move.holder.uuid in members]
-        counts = Counter([*moved, *staying.values()])
-        kept += len(moved)
-        if group.has_affinity:
-            assert len(counts) <= 1, seed
-        else:
-            assert not moved or max(counts[root] for root in moved) <= group.most, seed
-    assert kept > WORLDS / 4
-
-
 def test_survival_is_the_verdict_of_a_drain():
     verdicts = Counter(survives(seed) for seed in range(FIRST, FIRST + WORLDS))
     print(verdicts)
@@ -128,12 +107,13 @@ def test_survival_is_the_verdict_of_a_drain():
     assert verdicts["undetermined"] <= WORLDS / 50
 
 
-def test_no_verdict_is_wrong():
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_no_verdict_is_wrong(has_groups):
     """``fits`` can be claimed in the order of the moves; ``does_not_fit`` has no plan at all."""
     verdicts = Counter[str]()
     for seed in range(FIRST, FIRST + WORLDS):
         try:
-            verdicts[verdict(seed)] += 1
+            verdicts[verdict(seed, has_groups=has_groups)] += 1
         except AssertionError as error:
             pytest.fail(f"seed {seed}: {error!r}")
     print(verdicts)

@@ -13,15 +13,16 @@ import pytest
 from placement.core.search.deadline import Deadline
 from placement.insight.whatif.model import Holder, Keep
 from placement.insight.whatif.room import Rooms, Task, rooms
+from placement.insight.whatif.server_groups import ServerGroups
 from placement.tests.property.rooms import BruteRoom, RoomCase, random_room_case
-from placement.tests.support.drains import claim_in_order
+from placement.tests.support.drains import BruteForce, claim_in_order
 from placement.tests.support.provider_tables import snapshot_of_states
 
 WORLDS = int(os.environ.get("DRAIN_WORLDS", "80"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
 
 
-def found(world: RoomCase, *, is_moved: bool = True):
+def found(world: RoomCase, *, is_moved: bool):
     """Return the result, and a function from rows to numbers of providers."""
     case = world.case
     snapshot = snapshot_of_states(case.states)
@@ -36,13 +37,17 @@ def found(world: RoomCase, *, is_moved: bool = True):
 
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
     evictable = None if is_moved else lambda _: True
-    task = Task(world.request, keep, read, 10, evictable)
+    force = BruteForce(case)
+    roots = {uuid: force.source(held) for uuid, held in case.consumers.items()} | case.staying
+    rows = {uuid: row_of[root] for uuid, root in roots.items() if root is not None}
+    groups = ServerGroups(case.groups, rows)
+    task = Task(world.request, keep, read, 10, evictable, groups=groups)
     return rooms(snapshot, task, Deadline(20, time.monotonic)), row_of.index
 
 
-def judged(seed: int, *, is_moved: bool = True) -> str:
+def judged(seed: int, *, is_moved: bool, has_groups: bool) -> str:
     """Return how the best room of a random cloud compares with the best of all sets."""
-    world = random_room_case(random.Random(seed))
+    world = random_room_case(random.Random(seed), has_groups=has_groups)
     result, number_of = found(world, is_moved=is_moved)
     force = BruteRoom(world)
     now = [root for root in force.roots if force.fits(root, (), is_moved=False)]
@@ -79,12 +84,12 @@ def judged(seed: int, *, is_moved: bool = True) -> str:
     return "fewest" if more == 0 else f"{more} more"
 
 
-@pytest.mark.parametrize("is_moved", [True, False])
-def test_the_fewest_consumers_leave(is_moved):
+@pytest.mark.parametrize(("is_moved", "has_groups"), [(True, False), (True, True), (False, False)])
+def test_the_fewest_consumers_leave(is_moved, has_groups):
     verdicts = Counter[str]()
     for seed in range(FIRST, FIRST + WORLDS):
         try:
-            verdicts[judged(seed, is_moved=is_moved)] += 1
+            verdicts[judged(seed, is_moved=is_moved, has_groups=has_groups)] += 1
         except AssertionError as error:
             pytest.fail(f"seed {seed}: {error!r}")
     print(verdicts)

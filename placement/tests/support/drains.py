@@ -7,8 +7,8 @@ else: needs, targets and assignments are written again by the sentences of the d
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 
 from placement.core.capacity import integer_capacity, is_valid_amount
@@ -18,6 +18,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import mask_of, numbers
 from placement.insight.whatif.drain import Drain, drain
 from placement.insight.whatif.model import Holder, Keep, Scene
+from placement.insight.whatif.server_groups import ServerGroup, ServerGroups
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 
@@ -38,6 +39,9 @@ class Case:
     drained: frozenset[int]
     prefixes: tuple[str, ...]
     keeps_aggregates: bool
+    groups: tuple[ServerGroup, ...] = ()
+    staying: Mapping[str, int] = field(default_factory=dict)
+    """The numbers of the roots of members of groups that are no consumers of drained providers."""
 
 
 def random_case(rng: random.Random) -> Case:
@@ -69,6 +73,32 @@ def random_case(rng: random.Random) -> Case:
     states = _with_usage(rng, states, consumers)
     prefixes = rng.choice([(), (), ("CUSTOM_AZ_",)])
     return Case(states, consumers, drained, prefixes, rng.random() < 0.4)
+
+
+def with_groups(rng: random.Random, case: Case) -> Case:
+    """Return a cloud with up to two server groups, some of whose members stay."""
+    uuids = list(case.consumers)
+    others = [f"other{number}" for number in range(2)]
+    groups = tuple(
+        ServerGroup(
+            frozenset(each for each in (*uuids, *others) if rng.random() < 0.5),
+            rng.random() < 0.4,
+            rng.choice((1, 1, 2)),
+        )
+        for _ in range(rng.choice((1, 1, 2)))
+    )
+    roots = [at for at, state in enumerate(case.states) if state.provider.parent_uuid is None]
+    staying = {other: rng.choice(roots) for other in others if rng.random() < 0.4}
+    return replace(case, groups=groups, staying=staying)
+
+
+def keeps(group: ServerGroup, moved: Mapping[str, int], staying: Mapping[str, int]) -> bool:
+    """Return whether roots to which servers moved keep the rule of a group."""
+    moved_to = [root for uuid, root in moved.items() if uuid in group.members]
+    stay_on = [root for uuid, root in staying.items() if uuid in group.members]
+    if group.has_affinity:
+        return set(moved_to) <= set(stay_on) if stay_on else len(set(moved_to)) <= 1
+    return all((*moved_to, *stay_on).count(root) <= group.most for root in moved_to)
 
 
 def _uuids(states: list[ProviderState], numbers: frozenset[int]) -> set[str]:
@@ -190,45 +220,54 @@ class BruteForce:
 
     def is_possible(self) -> bool:
         """Return whether all consumers can have other providers, if all are released first."""
-        options = [
-            sorted({_key(each) for each in self.options(allocations)})
-            for allocations in self.case.consumers.values()
-        ]
-        return self._fits(options, 0, Counter(), set())
+        return self._fits([self.choices(uuid) for uuid in self.case.consumers], Counter(), {})
 
-    def fits_alone(self, allocations: Allocations) -> bool:
+    def fits_alone(self, uuid: str) -> bool:
         """Return whether a consumer can have other providers, if all are released first."""
-        return self._fits(
-            [{_key(each) for each in self.options(allocations)}], 0, Counter(), set()
-        )
+        return self._fits([self.choices(uuid)], Counter(), {})
+
+    def choices(self, uuid: str) -> Sequence[tuple[str, int, Key]]:
+        """Return the targets of a consumer, with the allocations that it may have there."""
+        options = self._options_by_target(self.case.consumers[uuid])
+        is_member = any(uuid in group.members for group in self.case.groups)
+        choices = {(target if is_member else 0, _key(option)) for target, option in options}
+        return [(uuid, *choice) for choice in sorted(choices)]
 
     def _fits(
         self,
-        options: Sequence[Iterable[Key]],
-        number: int,
+        choices: Sequence[Sequence[tuple[str, int, Key]]],
         taken: Counter[tuple[int, str]],
-        seen: set[object],
+        moved: Mapping[str, int],
+        seen: set[object] | None = None,
     ) -> bool:
-        if number == len(options):
-            return True
-        state = (number, frozenset(taken.items()))
-        if state in seen:
-            return False
+        seen = set() if seen is None else seen
+        state = (len(choices), frozenset(taken.items()), frozenset(moved.items()))
+        if not choices or state in seen:
+            return not choices
         seen.add(state)
-        for option in options[number]:
+        for uuid, target, option in choices[0]:
             after = taken + Counter({(at, name): amount for at, name, amount in option})
-            is_free = all(after[at, name] <= self.free[at, name] for at, name, _ in option)
-            if is_free and self._fits(options, number + 1, after, seen):
+            roots = {**moved, uuid: target}
+            if (
+                all(after[at, name] <= self.free[at, name] for at, name, _ in option)
+                and all(keeps(each, roots, self.case.staying) for each in self.case.groups)
+                and self._fits(choices[1:], after, roots, seen)
+            ):
                 return True
         return False
 
     def options(self, allocations: Allocations) -> Iterator[Allocations]:
         """Yield all allocations that a consumer may have afterwards, whatever is free."""
+        for _, option in self._options_by_target(allocations):
+            yield option
+
+    def _options_by_target(self, allocations: Allocations) -> Iterator[tuple[int, Allocations]]:
         root = self.source(allocations)
         assert root is not None
         for target in range(len(self.states)):
             if self.is_target(target, root):
-                yield from self.on(target, root, allocations)
+                for option in self.on(target, root, allocations):
+                    yield target, option
 
     def source(self, allocations: Allocations) -> int | None:
         """Return the root of the tree of a consumer, None if there are several."""
@@ -323,7 +362,9 @@ def planned(case: Case) -> tuple[Scene, Drain, Callable[[int], int]]:
     ]
     drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
-    scene = Scene.of(snapshot, drained, holders, keep)
+    roots = {uuid: row_of[root] for uuid, root in case.staying.items()}
+    groups = ServerGroups(case.groups, roots)
+    scene = Scene.of(snapshot, drained, holders, keep, groups)
     return scene, drain(scene, Deadline(20, time.monotonic)), row_of.index
 
 

@@ -161,13 +161,21 @@ def test_server_groups_of_nova_constrain_the_plan(tmp_path):
         add_claim(service.url, second, {hosts[0]: {"VCPU": 2}})
         add_claim(service.url, other, {hosts[2]: {"VCPU": 1}})
         nova.token_id, nova.placement_url = "admin", service.url
-        nova.servers = [server(uuid, name=f"web-{n}") for n, uuid in enumerate(uuids)]
+        names = {uuid: f"web-{n}" for n, uuid in enumerate(uuids)}
+        nova.servers = [server(uuid, name=name) for uuid, name in names.items()]
 
         def plan(*groups):
             nova.groups = [*[group("soft-affinity", *uuids)] * 3, *groups]  # two pages
             result = Client("", *nova.credentials()).run("placement drain cn0", "-f", "json")
             targets = {each["name"]: each["to"][0]["name"] for each in json.loads(result.stdout)}
             return targets, result.stderr
+
+        def room(*groups):
+            nova.groups = list(groups)
+            arguments = ("--resource", "VCPU=14", "--host", "cn0", "--make-room", "-f", "json")
+            result = Client("", *nova.credentials()).run(EXPLAIN[0], *arguments)
+            (found,) = json.loads(result.stdout)["room"]["rooms"]
+            return {names[each["uuid"]]: each["to"]["name"] for each in found["consumers"]}
 
         targets, text = plan()
         assert targets == {"web-0": "cn2", "web-1": "cn3"}
@@ -178,5 +186,10 @@ def test_server_groups_of_nova_constrain_the_plan(tmp_path):
         pairs = group("anti-affinity", *uuids, max_server_per_host=2)
         assert plan(pairs)[0] == {"web-0": "cn2", "web-1": "cn3"}
         assert plan(group("affinity", first, second))[0] == {"web-0": "cn3", "web-1": "cn3"}
+        assert room() == {"web-0": "cn2"}
+        assert room(group("anti-affinity", first, other)) == {"web-1": "cn2"}
+        # the group of web-1 is known after the first plan that moves it
+        groups = (group("anti-affinity", first, other), group("anti-affinity", second, other))
+        assert set(room(*groups).values()) == {"cn3"}
         nova.refused["os-server-groups"] = 403
         assert plan(group("anti-affinity", *uuids))[0] == {"web-0": "cn2", "web-1": "cn3"}

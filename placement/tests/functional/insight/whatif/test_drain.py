@@ -271,9 +271,15 @@ def test_members_of_server_groups_that_stay_are_read(http, store):
     assert planned("anti-affinity", first, member)[1] == {first: "cn3", second: "cn3"}
     assert planned("affinity", second, member)[1][second] == "cn2"
     plan, targets = planned("anti-affinity", first, second, member)
-    assert (plan["verdict"], list(targets.values())) == ("undetermined", ["cn3"])
+    assert (plan["verdict"], list(targets.values())) == ("does_not_fit", ["cn3"])
     (stuck,) = plan["stuck"]
-    assert stuck["text"].startswith("no host that its server group allows")
+    assert stuck["text"].startswith("no host that its server groups allow has")
+    new_member = claim(http, {free: {"VCPU": 1}})
+    plan, targets = planned("anti-affinity", first, member, new_member)
+    assert (plan["verdict"], list(targets)) == ("does_not_fit", [second])
+    assert plan["reasons"] == [
+        "it fits on no host that the other members of its server groups allow"
+    ]
 
 
 def test_equal_states_give_equal_plans(http, store):

@@ -120,6 +120,29 @@ def test_only_evictable_consumers_are_evicted(http, store):
     assert claimed(http, query) == {host}
 
 
+def test_moves_keep_the_rules_of_server_groups(http, store):
+    full, used, free = (new_provider(store, name, VCPU=8) for name in ("cn1", "cn2", "cn3"))
+    small, large = (claim(http, {full: {"VCPU": vcpus}}) for vcpus in (2, 4))
+    member = claim(http, {used: {"VCPU": 5}})
+    claim(http, {free: {"VCPU": 5}})
+    query = "resources=VCPU:4"
+
+    def moves(policy, *members):
+        groups = [{"policy": policy, "members": [each.upper() for each in members]}]
+        (first,) = room(http, query, groups=groups)["rooms"]
+        return {each["uuid"]: each["to"]["name"] for each in first["consumers"]}
+
+    assert moves("anti-affinity", small, member) == {small: "cn3"}
+    assert moves("affinity", small, member) == {small: "cn2"}
+    groups = [{"policy": "affinity", "members": [small, large]}]
+    answer = room(http, query, groups=groups)
+    assert (answer["rooms"], answer["reason"]) == ([], "nowhere_to_move")  # both do not fit
+    assert answer["assumes"][0].startswith("The plan keeps the rules of server groups")
+    evicted = room(http, query, groups=groups, by="evict", evictable={"consumers": [small]})
+    leave(http, evicted["rooms"][0]["consumers"][0])
+    assert claimed(http, query) == {full}
+
+
 def test_a_plan_of_room_changes_no_row(http, store):
     full, other = new_provider(store, VCPU=8), new_provider(store, VCPU=8)
     for host in (full, other):
