@@ -286,7 +286,7 @@ class _Tree:
     def amount(self, room: Room) -> float:
         """Return what leaves the root, as a share of an average root."""
         average = self._search.average
-        return max(amount / average.get(name, 1) for name, amount in room.frees.items())
+        return max((n / average.get(name, 1) for name, n in room.frees.items()), default=0)
 
     def _with_targets(self) -> Sequence[Demand]:
         """Return the demands without those that fit nowhere, even if all leave."""

@@ -98,3 +98,8 @@ def test_the_fewest_consumers_leave(is_moved, has_groups):
     assert verdicts["1 more"] <= room / 100
     assert verdicts["undetermined, possible"] + verdicts["undetermined, none"] <= WORLDS / 20
     assert not [each for each in verdicts if each.endswith(" more") and each != "1 more"]
+
+
+def test_a_move_may_free_nothing_on_the_root():
+    """Its disk moves from the root to shared storage, which the root may use as well."""
+    assert judged(1017545, is_moved=True, has_groups=False) == "fewest"
