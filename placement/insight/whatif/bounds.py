@@ -99,7 +99,7 @@ class _OfTargets:
             is_usable &= column.allocatable >= least[name]
             free = int(column.free[is_usable].sum())
             if amount > free:
-                yield f"together they need {amount} {name}; {free} are free"
+                yield f"together they need {amount} {name}; {free} are free where they may go"
 
     def slots(self, deadline: Deadline) -> Iterator[str]:
         """Yield the amounts that more consumers need than the targets can serve."""
@@ -114,7 +114,8 @@ class _OfTargets:
             if consumers > (slots := self._slots(unsuffixed, others)):
                 amounts = ", ".join(f"{name}:{amount}" for name, amount in unsuffixed)
                 amounts = amounts or " and ".join(map(str, others))
-                yield f"{consumers} need at least {amounts}; the hosts can take {slots} of these"
+                taken = f"the hosts that may take them have places for {slots}"
+                yield f"{consumers} need at least {amounts}; {taken}"
 
     def _groups(self) -> Iterator[tuple[Resources, tuple[Resources, ...]]]:
         """Yield the different amounts to count: whole needs, and single amounts."""
