@@ -41,7 +41,8 @@ _READ_OF_PAGE = re.compile(rf'\S+ "GET {UNVERSIONED}/\S*" status: [23]')
 
 def main() -> int:
     """Run the command; return its exit code."""
-    return errors.run("placement-api", lambda: run(parse(sys.argv[1:])))
+    conf = cfg.ConfigOpts()
+    return errors.run("placement-api", lambda: run(parse(sys.argv[1:]), conf), conf)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -102,9 +103,9 @@ def _number(minimum: int, maximum: float = math.inf) -> Callable[[str], int]:
     return number
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace, conf: cfg.ConfigOpts) -> int:
     """Serve until SIGTERM or SIGINT.  Raises: errors.ERRORS."""
-    conf = load_configuration(options)
+    load_configuration(options, conf)
     check_noauth2_is_local(options, conf)
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
@@ -155,14 +156,14 @@ def reload_configuration(conf: cfg.ConfigOpts) -> None:
         LOG.exception("The configuration cannot be read; the previous one stays in force")
 
 
-def load_configuration(options: argparse.Namespace) -> cfg.ConfigOpts:
-    """Return the configuration.  Raises: CommandError if it has no database or cannot be read."""
+def load_configuration(options: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
+    """Read the configuration.  Raises: CommandError if it has no database or cannot be read."""
     files = config_files()
     defaults: Mapping[tuple[str, str], object] = {}
     if options.development:
         files, defaults = [], development_defaults(options.development)
     try:
-        return wsgi.read_configuration(files, defaults, options.configuration)
+        wsgi.read_configuration(files, defaults, options.configuration, conf)
     except cfg.RequiredOptError as error:
         raise CommandError(
             f"{errors.message(error)} To try the service without any configuration: "

@@ -12,7 +12,12 @@ from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from placement import terminal
-from placement.conf.base import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files
+from placement.conf.base import (
+    CONFIG_DIR_VARIABLE,
+    CONFIG_FILE,
+    config_files,
+    with_options_in_use,
+)
 from placement.core.text import printable_lines
 from placement.db import errors
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
@@ -41,8 +46,17 @@ ERRORS = (
 )
 
 
-def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
-    """Return the exit code of the command; print a sentence and return ``failure`` on errors."""
+def run(
+    program: str,
+    command: Callable[[], int],
+    conf: cfg.ConfigOpts | None = None,
+    *,
+    failure: int = 1,
+) -> int:
+    """Return the exit code of the command; print a sentence and return ``failure`` on errors.
+
+    The commands in the sentence have the options in ``conf`` that name the configuration.
+    """
     terminal.accept_all_characters()
     try:
         return terminal.written(command, failure)
@@ -52,7 +66,9 @@ def run(program: str, command: Callable[[], int], *, failure: int = 1) -> int:
     except ERRORS as error:
         terminal.discard_unwritten()
         LOG.debug("%s failed", program, exc_info=True)
-        print(f"{program}: {printable_lines(message(error))}", file=sys.stderr)
+        text = message(error)
+        text = with_options_in_use(text, conf) if conf else text
+        print(f"{program}: {printable_lines(text)}", file=sys.stderr)
         return failure
     except KeyboardInterrupt:
         terminal.discard_unwritten()

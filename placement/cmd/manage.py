@@ -30,11 +30,11 @@ Command = Callable[[cfg.ConfigOpts], int]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name, and return the exit status."""
     command_line = sys.argv[1:] if arguments is None else arguments
-    return errors.run("placement-manage", lambda: _run(command_line))
-
-
-def _run(arguments: Sequence[str]) -> int:
     conf = cfg.ConfigOpts()
+    return errors.run("placement-manage", lambda: _run(conf, command_line), conf)
+
+
+def _run(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> int:
     log.register_options(conf)
     conf.set_default("use_stderr", True)  # standard output has only the result
     options.register_opts(conf)

@@ -14,7 +14,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from placement import conf as options
 from placement import db_api, deploy, policy
 from placement.cmd import errors
-from placement.conf.base import parse
+from placement.conf.base import parse, with_options_in_use
 from placement.conf.misspelled import misspelled
 from placement.core.snapshot.provider_table import ParentLoop, tree_order
 from placement.core.snapshot.rows import NO_ROW, numbers
@@ -136,7 +136,8 @@ def _of_data(
 
     def check(checks: "Checks") -> Result:
         with checks.store.read() as tx:
-            return _result(code, find(tx.connection))
+            sentences = list(find(tx.connection))
+        return _result(code, (with_options_in_use(each, checks.conf) for each in sentences))
 
     return check
 
@@ -147,13 +148,13 @@ class Checks(upgradecheck.UpgradeCommands):
     store: Store
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf = conf
+        self.conf = conf
 
     def _policy_file(self) -> Result:
-        return common_checks.check_policy_json(self, self._conf)
+        return common_checks.check_policy_json(self, self.conf)
 
     def _policy_rules(self) -> Result:
-        files = list(policy.policy_files(self._conf))
+        files = list(policy.policy_files(self.conf))
         problems = list(policy_checks.problems(files, policy.rule_names()))
         if problems:
             return _result(Code.FAILURE, problems, "; ")
@@ -163,20 +164,21 @@ class Checks(upgradecheck.UpgradeCommands):
     def _startup(self) -> Result:
         """Check the conditions for the start of the API; its start may upgrade the schema."""
         try:
-            deploy.check(self._conf)
-            if not self._conf.placement_database.sync_on_startup:
+            deploy.check(self.conf)
+            if not self.conf.placement_database.sync_on_startup:
                 revisions.check_is_new_enough(self.store)
         except (RuntimeError, ImportError, cfg.Error) as error:
-            return Result(Code.FAILURE, f"The API does not start: {errors.message(error)}")
+            reason = with_options_in_use(errors.message(error), self.conf)
+            return Result(Code.FAILURE, f"The API does not start: {reason}")
         return Result(Code.SUCCESS)
 
     def _options(self) -> Result:
-        sentences = misspelled(self._conf)
+        sentences = misspelled(self.conf)
         return _result(Code.WARNING, sentences, "; ", ". Correct or remove these options.")
 
     def _limited_candidates(self) -> Result:
         """Check that each root gets its turn where a limit leaves out roots."""
-        settings = deploy.search_settings(self._conf)
+        settings = deploy.search_settings(self.conf)
         is_depth_first = settings.max_candidates is not None and not settings.breadth_first
         limit = settings.max_candidates if is_depth_first else _LIMIT_OF_NOVA
         with self.store.read() as tx:
@@ -222,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     upgradecheck.CONF = conf  # the library reads --json from it
     command_line = sys.argv[1:] if arguments is None else arguments
     return errors.run(
-        "placement-status", lambda: _run(conf, checks, command_line), failure=CANNOT_CHECK
+        "placement-status", lambda: _run(conf, checks, command_line), conf, failure=CANNOT_CHECK
     )
 
 

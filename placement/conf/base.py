@@ -75,6 +75,12 @@ def parse(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> None:
     conf(list(arguments), project="placement", version=version, default_config_files=files)
 
 
+def with_options_in_use(text: str, conf: cfg.ConfigOpts) -> str:
+    """Return a sentence whose commands of ``placement-manage`` read the configuration in use."""
+    command = "`placement-manage "
+    return text.replace(command, f"`{manage_command(conf)} ") if command in text else text
+
+
 def manage_command(conf: cfg.ConfigOpts) -> str:
     """Return ``placement-manage`` with the options in use that name the configuration."""
     words = ["placement-manage"]

@@ -81,15 +81,16 @@ def read_configuration(
     files: list[str] | None = None,
     defaults: Mapping[tuple[str, str], object] = _NO_DEFAULTS,
     arguments: Sequence[str] = (),
+    conf: cfg.ConfigOpts | None = None,
 ) -> cfg.ConfigOpts:
-    """Return a new configuration; the command line of the process is not read.
+    """Return ``conf``, or a new configuration; the command line of the process is not read.
 
     ``files`` are read unless the arguments name some; with an empty list, ``placement.conf.d``
     is not read either. ``defaults`` replace the defaults of options, by group and option; files
     and environment take precedence over them. ``arguments`` may be ``--config-file`` and
     ``--config-dir``, as in oslo.config.
     """
-    conf = cfg.ConfigOpts()
+    conf = cfg.ConfigOpts() if conf is None else conf
     log.register_options(conf)
     options.register_opts(conf)
     for (group, option), value in defaults.items():

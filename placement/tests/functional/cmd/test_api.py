@@ -336,8 +336,10 @@ def test_missing_config_dir_is_reported(startup_error, tmp_path):
 
 def test_missing_schema_is_reported(startup_error, tmp_path):
     connection = f"sqlite:///{tmp_path}/empty.sqlite"
-    output = startup_error("--port", "0", OS_PLACEMENT_DATABASE__CONNECTION=connection)
-    assert "placement-manage db sync" in output
+    file = tmp_path / "other.conf"
+    file.write_text(f"[placement_database]\nconnection = {connection}\n")
+    output = startup_error("--port", "0", "--config-file", str(file))
+    assert f"`placement-manage --config-file {file} db sync`" in output
 
 
 @pytest.mark.parametrize(

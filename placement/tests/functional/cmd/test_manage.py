@@ -300,6 +300,22 @@ def test_upgrade_check_warns_if_a_limit_always_leaves_out_the_same_hosts(
     assert warning(MAX_ALLOCATION_CANDIDATES="1001") is None
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_commands_in_sentences_read_the_configuration_in_use(run, empty_store, tmp_path):
+    file = tmp_path / "east region.conf"
+    file.write_text("")
+    option, command = ("--config-file", str(file)), f"placement-manage --config-file '{file}' db"
+    _, printed = run(manage.main, *option, "db", "online_data_migrations")
+    assert f"Run `{command} sync`" in printed.err
+    _, printed = run(status.main, *option, "upgrade", "check")
+    assert f"Run `{command} sync`" in printed.err
+    make_first_revision(empty_store)
+    _, printed = run(status.main, *option, "upgrade", "check", "--json")
+    details = {each["check"]: each["details"] for each in json.loads(printed.out)["checks"]}
+    assert f"`{command} online_data_migrations`" in details["Missing Root Provider IDs"]
+    assert f"`{command} sync`" in details["API Startup"]
+
+
 def test_failed_checks_are_reported(run, empty_store):
     make_first_revision(empty_store)
     code, printed = run(status.main, "upgrade", "check", "--json")
