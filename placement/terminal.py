@@ -1,4 +1,4 @@
-"""Output of commands: tables that fit, every encoding, early readers, full disks, progress.
+"""Output of commands: every encoding, a reader that ends early, a full disk, and progress.
 
 The programs start here, where Ctrl-C ends their imports without a traceback.
 
@@ -7,34 +7,19 @@ failure with a traceback. So commands write it while their errors are still hand
 """
 
 import os
-import re
-import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
-from typing import IO, Final
+from typing import Final
 
 CLOSED: Final = 128 + signal.SIGPIPE
 """The exit code if the reader of the output, such as ``head``, ended before its end."""
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 """The exit code after Ctrl-C."""
-
-PIPE_WIDTH: Final = 200
-"""The width of a table that is not written to a terminal."""
-
-BORDER: Final = 3
-"""The width of the border of a column."""
-
-_LONGEST_WHOLE: Final = 40  # a longer text may be shortened; a request id has 40 characters
-_SHORTEST: Final = 29  # a request beside time, reason and count at 80 characters
-_UUID: Final = re.compile(r"( \()?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?(1)\))")
-"""A UUID, or " (UUID)" after a name."""
-
-Rows = Sequence[Sequence[object]]
 
 _ERASE_LINE = "\r\x1b[K"
 
@@ -71,76 +56,6 @@ def discard_unwritten() -> None:
         with suppress(OSError, ValueError):  # there is no file behind it
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, sys.stdout.fileno())
-
-
-def table_width(output: IO[str]) -> int:
-    """Return the width of a table that is written to this output."""
-    return shutil.get_terminal_size().columns if output.isatty() else PIPE_WIDTH
-
-
-def fitted(
-    columns: Sequence[str], rows: Rows, width: int, important: Sequence[str]
-) -> tuple[list[str], list[list[object]]]:
-    """Return the columns that fit into the width, and their cells, which are text or numbers.
-
-    If not all columns fit, the least important are left out, and long texts end with an ellipsis.
-    ``important`` has the most important columns first. Only their texts are shortened; another
-    column is shown if there is enough space for all of it.
-    """
-    natural = {
-        name: max([len(name), *(_width(row[at]) for row in rows)])
-        for at, name in enumerate(columns)
-    }
-    least = {
-        name: min(natural[name], _SHORTEST)
-        if name in important and natural[name] > _LONGEST_WHOLE
-        else natural[name]
-        for name in columns
-    }
-    others = [name for name in columns if name not in important]
-    widths: dict[str, int] = {}
-    free = width - 1
-    for group in ([name for name in important if name in columns], others):
-        for name in group:
-            if not widths or least[name] + BORDER <= free:
-                widths[name] = least[name]
-                free -= least[name] + BORDER
-        for name, shown in widths.items():
-            added = max(min(natural[name] - shown, free), 0)
-            widths[name] += added
-            free -= added
-    places = [(at, widths[name]) for at, name in enumerate(columns) if name in widths]
-    cut = [[_shortened(row[at], most) for at, most in places] for row in rows]
-    return [columns[at] for at, _ in places], cut
-
-
-def _width(value: object) -> int:
-    return max(map(len, str(value).split("\n")))
-
-
-def _shortened(value: object, width: int) -> object:
-    if not isinstance(value, str):
-        return value
-    return "\n".join(shortened(line, width) for line in value.split("\n"))
-
-
-def shortened(line: str, width: int) -> str:
-    """Return the line, or its beginning with an ellipsis; a UUID is not cut.
-
-    One that would be cut is left out if it is after a name.
-
-    >>> shortened("web-1 (5c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b): VCPU 4, DISK_GB 20", 30)
-    'web-1: VCPU 4, DISK_GB 20'
-    """
-    if len(line) <= width:
-        return line
-    end = width - 1
-    for uuid in _UUID.finditer(line):
-        if uuid.start() < end < uuid.end():
-            if uuid[1]:
-                return shortened(line[: uuid.start()] + line[uuid.end() :], width)
-            end = uuid.start()
-    return f"{line[:end].rstrip()}…"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from placement import terminal
 from placement.cli import tables
 from placement.core.text import printable
 from placement.exception import PlacementException
+from placement.fitted_tables import fitted, width_of
 
 Table = tuple[Sequence[str], Iterable[object]]
 """The columns of the output, and its rows; or the names of fields, and their values."""
@@ -123,14 +124,14 @@ class WrittenOutput:
         if arguments.columns:
             return columns, rows
         important = (*arguments.sort_columns, *self.important)
-        return terminal.fitted(columns, rows, self._width(arguments), important)
+        return fitted(columns, rows, self._width(arguments), important)
 
     def _width(self, arguments: argparse.Namespace) -> int:
         if arguments.max_width > 0:
             return int(arguments.max_width)
         if arguments.fit_width:
             return shutil.get_terminal_size().columns
-        return terminal.table_width(self.app.stdout)  # type: ignore[attr-defined]
+        return width_of(self.app.stdout)  # type: ignore[attr-defined]
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; return its exit code.

@@ -7,7 +7,7 @@ from typing import Final
 
 from cliff.columns import FormattableColumn
 
-from placement.terminal import BORDER
+from placement.fitted_tables import BORDER
 
 _PIECE: Final = re.compile("[^ &,]*[ &,]*")  # a line may end after it
 

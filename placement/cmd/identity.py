@@ -12,10 +12,10 @@ from typing import Final
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cmd.tables import table
 from placement.conf.base import manage_command
 from placement.core.text import printable
 from placement.db.store import Store
+from placement.fitted_tables import table_text
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.documents import document
@@ -69,4 +69,4 @@ def _text(identity: Identity) -> str:
     if not rows:
         return printable(nothing_found(identity))
     texts = [["" if value is None else printable(str(value)) for value in row] for row in rows]
-    return table(COLUMNS, texts, IMPORTANT)
+    return table_text(COLUMNS, texts, IMPORTANT)

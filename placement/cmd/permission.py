@@ -10,7 +10,7 @@ from typing import Final
 from oslo_config import cfg
 
 from placement.cmd.errors import CommandError
-from placement.cmd.tables import table
+from placement.fitted_tables import table_text
 from placement.insight.documents import document
 from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions.command import DENIED, yes_or_no
@@ -56,7 +56,7 @@ def _text(report: Permissions, options: argparse.Namespace) -> str:
     columns, rows = permissions_command.table(report, options)
     if rows:
         texts = [list(map(_cell, row)) for row in rows]
-        lines.append(table(columns, texts, permissions_command.IMPORTANT))
+        lines.append(table_text(columns, texts, permissions_command.IMPORTANT))
     return "\n".join((*lines, permissions_command.summary(report)))
 
 

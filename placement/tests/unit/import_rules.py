@@ -21,6 +21,7 @@ INTERNAL = {
     "errors": {"exception"},
     "events": set(),
     "terminal": {"core.text"},
+    "fitted_tables": set(),
     "core": _VALUES,
     "core.snapshot": {"core.snapshot", "core.model", "core.capacity"},
     "core.search": {
@@ -85,7 +86,10 @@ INTERNAL = {
         "db.transaction",
     },
     "insight.routes": {*_INSIGHT, "insight"},
-    "cli": {"cli", "core", "insight", "dashboard", "microversion", "terminal", "exception"},
+    "cli": {
+        *("cli", "core", "insight", "dashboard", "microversion", "exception"),
+        *("terminal", "fitted_tables"),
+    },
 }
 EXTERNAL = {
     "exception": set(),
@@ -93,6 +97,7 @@ EXTERNAL = {
     "errors": set(),
     "events": set(),
     "terminal": set(),
+    "fitted_tables": {"prettytable"},
     "core": {"numpy"},
     "schemas": {"jsonschema"},
     "parse": {"fastjsonschema", "jsonschema"},

@@ -26,7 +26,7 @@ LIBRARIES = {
     "api": "oslo_config",
     "manage": "sqlalchemy",
     "status": "numpy",
-    "compare": "gzip",
+    "compare": "zlib",
 }
 
 

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from placement import terminal
 from placement.cli import tables
 from placement.cli.allocation import ListAllocationRequest
 from placement.cli.cells import Shown, facts
+from placement.fitted_tables import fitted, shortened
 
 UUIDS = [str(UUID(int=number)) for number in range(1, 4)]
 COLUMNS = ("uuid", "project", "rows", "cause", "consumers")
@@ -20,7 +20,7 @@ ROWS = [
 
 
 def lines_of(width):
-    return terminal.fitted(COLUMNS, ROWS, width, ("uuid", "rows"))
+    return fitted(COLUMNS, ROWS, width, ("uuid", "rows"))
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 160, 200, 400])
@@ -43,7 +43,7 @@ def test_less_important_columns_are_left_out():
 def test_80_characters_have_the_request_beside_time_reason_and_count():
     command = ListAllocationRequest
     row = ("2026-11-26T03:21:46Z", "unknown_trait", 1, "resources=VCPU:4&" * 9, "req-" + UUIDS[0])
-    columns, (cut,) = terminal.fitted(
+    columns, (cut,) = fitted(
         ("at", "reason", "count", "request", "request_id"), [row], 80, command.important
     )
     assert columns == ["at", "reason", "count", "request"]
@@ -78,11 +78,11 @@ def test_lines_of_fields_break_no_uuid_and_no_name():
 
 def test_uuids_beside_names_are_left_out_before_a_text_is_cut():
     line = f"provider: cn1 ({UUIDS[0]}): VCPU 4, capacity 2"
-    assert terminal.shortened(line, 40) == "provider: cn1: VCPU 4, capacity 2"
-    assert terminal.shortened(line, 25) == "provider: cn1: VCPU 4, c…"
-    assert terminal.shortened(line, 60) == f"provider: cn1 ({UUIDS[0]}): VCPU…"
-    assert terminal.shortened(line, len(line)) == line
-    assert terminal.shortened(f"trees: {UUIDS[0]}", 20) == "trees:…"
+    assert shortened(line, 40) == "provider: cn1: VCPU 4, capacity 2"
+    assert shortened(line, 25) == "provider: cn1: VCPU 4, c…"
+    assert shortened(line, 60) == f"provider: cn1 ({UUIDS[0]}): VCPU…"
+    assert shortened(line, len(line)) == line
+    assert shortened(f"trees: {UUIDS[0]}", 20) == "trees:…"
 
 
 def test_nested_values_of_a_table_are_json():
