@@ -60,10 +60,10 @@ class AtMost:
         if self.row not in results:
             return None
         mine, other = (
-            (one.p99 if self.of_p99 else one.value) or 0.0
+            one.p99 if self.of_p99 else one.value
             for one in (measurements[PLACEMENT], results[self.row][PLACEMENT])
         )
-        return mine <= self.times * other
+        return mine is not None and other is not None and mine <= self.times * other
 
     def __str__(self) -> str:
         other = "A" if self.row == ROW_A else f"of {self.row}"

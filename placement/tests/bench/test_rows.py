@@ -56,6 +56,7 @@ def test_at_most_compares_percentiles():
     assert str(target) == "p99 <= 3 of other"
     assert target.is_met(measurements(Measurement(9.0, p99=30.0), SLOW), results)
     assert target.is_met(measurements(Measurement(1.0, p99=30.1), SLOW), results) is False
+    assert target.is_met(measurements(Measurement(1.0), SLOW), results) is False
 
 
 def test_a_target_is_undecided_if_the_other_row_was_not_measured():
