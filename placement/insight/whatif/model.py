@@ -196,7 +196,10 @@ class Scene:
         demands: Iterable[Demand],
         groups: ServerGroups = NO_GROUPS,
     ) -> Self:
-        """Return the scene of these demands, in any order; members of groups are placed first."""
+        """Return the scene of these demands, in any order.
+
+        Of equal shares, the members of server groups are placed first.
+        """
         average = average_root(snapshot)
 
         def order(demand: Demand) -> tuple[float, bool, str]:

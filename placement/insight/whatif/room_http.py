@@ -68,9 +68,10 @@ def make_room(request: Request) -> webob.Response:
     asked = question(parse_qsl(body["query"], keep_blank_values=True), request.version)
     evictable = _evictable(**body["evictable"]) if "evictable" in body else None
 
-    def task(view: View) -> Task:
+    def write(view: View) -> Json:
+        deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
         explain.check_known(view.snapshot, asked.request)
-        return Task(
+        task = Task(
             request=asked.request,
             keep=keep_of(body),
             read=lambda rows: sql.holders(request.services.store, view, rows),
@@ -79,12 +80,8 @@ def make_room(request: Request) -> webob.Response:
             root=None if asked.root is None else explain.root_of(view.snapshot, asked.root),
             groups=groups_of(request, view, body),
         )
-
-    def write(view: View) -> Json:
-        deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
-        asked_for = task(view)
-        found = rooms(view.snapshot, asked_for, deadline)
-        return document.of_rooms(view.snapshot, found, asked_for.groups)
+        found = rooms(view.snapshot, task, deadline)
+        return document.of_rooms(view.snapshot, found, task.groups)
 
     return http.computed_of_body(request, body, write)
 
