@@ -28,7 +28,7 @@ Order.  With a limit the search takes one candidate of each root in turn, so tha
 does not concentrate on one host. Where ``max_candidates`` is set, the strategy decides. Standalone
 roots come first, then roots with options in their trees, then roots without, in the order of
 their rows. If roots are left out, they are a circle, and the *turn* selects where it begins
-(``start_of``). With random order, the result is a uniform sample if all candidates can be
+(``circle_of``). With random order, the result is a uniform sample if all candidates can be
 generated within half of the time limit, otherwise uniform over roots.
 
 The search does not rank candidates and does not reserve anything: a claim decides
