@@ -1,9 +1,9 @@
 """Writes the records of requests without candidates and refused claims.
 
 Writes are bounded in number, age and rate, and never delay the response. One thread of a process
-writes at a time. If another thread is writing, that thread writes the record, so that a slow
-database delays at most one thread. A record that the database refuses is dropped alone. After any
-other failure, writes pause for some seconds, and the records of this time are dropped.
+writes at a time. If another thread is writing, a timer writes the record a moment later, so that a
+slow database delays at most one thread. A record that the database refuses is dropped alone. After
+any other failure, writes pause for some seconds, and the records of this time are dropped.
 
 Equal requests of one hour are counted in one record. A process counts them in memory, and adds
 their number to the row at the rate of records, at the latest a moment later, or before a reader
@@ -14,8 +14,6 @@ import json
 import logging
 import threading
 import time
-import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +32,8 @@ PRUNE_AFTER_ROWS: Final = 50
 """The number of rows that a process adds before it prunes."""
 PRUNE_BATCH: Final = 100
 """The number of rows that one transaction removes."""
+MOST_WAITING: Final = 1000
+"""The number of records that wait to be written."""
 
 _PRUNE_AFTER_SECONDS = 600.0
 _PAUSE_SECONDS = 10.0
@@ -42,7 +42,6 @@ _SUPERSEDE_AFTER_SECONDS = 5.0
 _MOST_KEYS = 10_000
 _MOST_FOUND = 10_000
 _SECONDS_BETWEEN_WARNINGS = 60.0
-_MOST_WAITING = 100
 _ATTEMPTS = 8  # processes count equal requests in one row
 _CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
 _MOST_CPU_AT_ONCE = 0.5
@@ -66,14 +65,8 @@ class RecorderSettings:
 
 
 def start_timer(seconds: float, flush: Callable[[], None]) -> None:
-    """Call a method in another thread after some time, unless its object is gone by then."""
-    method = weakref.WeakMethod(flush)
-
-    def run() -> None:
-        if (alive := method()) is not None:
-            alive()
-
-    timer = threading.Timer(seconds, run)
+    """Call a function in another thread after some time."""
+    timer = threading.Timer(seconds, flush)
     timer.daemon = True
     timer.start()
 
@@ -98,15 +91,13 @@ class Recorder:
         self._thread_time = thread_time
         self._call_after = call_after or start_timer
         self._writing = threading.Lock()
-        self._waiting: deque[RecordedRequest] = deque(maxlen=_MOST_WAITING)
         self._unpruned = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
         self._pruned_at = 0.0
         self._paused_until = self._warned_at = float("-inf")
-        self._counting = threading.Lock()
-        self._records: dict[str, _Allowance] = {}
-        self._explanations: dict[str, _Allowance] = {}
-        self._keys: set[str] = set()  # of records that this process wrote
-        self._repeated: dict[str, RecordedRequest] = {}
+        self._counting = threading.RLock()
+        self._allowances: dict[str, _Allowance] = {}
+        self._keys: set[str | None] = set()  # of records that this process wrote or will write
+        self._waiting: dict[str, RecordedRequest] = {}
         self._found: dict[str, tuple[datetime, float]] = {}
         self._due: float | None = None  # when a timer writes the counts
 
@@ -114,12 +105,15 @@ class Recorder:
         """Count a record of this kind if the rate allows it; return whether it does."""
         now, rate = self._clock(), self._settings.record_per_second
         with self._counting:
-            allowance = _Allowance(rate, rate * _BURST_SECONDS, now)
-            allowance = self._records.setdefault(kind, allowance)
+            allowance = self._allowance(kind, rate, rate * _BURST_SECONDS)
             if allowance.left(now) < 1:
                 return False
             allowance.take(1)
             return True
+
+    def _allowance(self, name: str, per_second: float, most: float) -> "_Allowance":
+        new = _Allowance(per_second, most, self._clock())
+        return self._allowances.setdefault(name, new)
 
     @contextmanager
     def explanation(self, kind: str) -> Iterator[bool]:
@@ -128,11 +122,10 @@ class Recorder:
         The explanations of a kind take at most a twentieth of a processor in a process, except
         half a second at once.
         """
-        now = self._clock()
         with self._counting:
-            new = _Allowance(_CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE, now)
-            allowance = self._explanations.setdefault(kind, new)
-            has_time = allowance.left(now) > 0
+            name = f"CPU time {kind}"
+            allowance = self._allowance(name, _CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE)
+            has_time = allowance.left(self._clock()) > 0
         if not (has_time and self.admits(f"explanation {kind}")):
             yield False
             return
@@ -153,43 +146,40 @@ class Recorder:
     def record(self, record: RecordedRequest) -> None:
         """Write the record, or count it in the record of equal requests.  Never raises.
 
-        The record is queued if another thread writes, and dropped if the database fails.
+        The record is written later if another thread writes, and dropped if the database fails.
         """
         if not self.is_enabled:
             return
         if self._clock() < self._paused_until:
             self.dropped += 1
             return
-        is_counted = self._is_counted(record)
-        if not (is_counted or record.equal_key is None or self.admits(record.kind)):
-            record = _further(record)
-            is_counted = self._is_counted(record)
-        if not is_counted:
+        with self._counting:
+            key = record.equal_key
+            if not (key is None or key in self._keys or self.admits(record.kind)):
+                record = _further(record)
+            is_counted = record.equal_key in self._keys
             self._add(record)
-        elif not self.admits(_REPEATED):
+        may_write = not is_counted or self.admits(_REPEATED)
+        if not (may_write and self._writing.acquire(blocking=False)):
             self._flush_after(1 / self._settings.record_per_second)
             return
-        self._write_if_idle(counts=is_counted)
-
-    def _is_counted(self, record: RecordedRequest) -> bool:
-        """Count the request if this process wrote an equal one; return whether it did."""
-        key = record.equal_key
-        with self._counting:
-            if key is None or key not in self._keys:
-                return False
-            equal = self._repeated.get(key)
-            self._repeated[key] = equal.with_equal(record) if equal else record
-            return True
+        try:
+            self._write()
+        finally:
+            self._writing.release()
 
     def _add(self, record: RecordedRequest) -> None:
-        with self._counting:
-            if len(self._keys) >= _MOST_KEYS:
-                self._keys.clear()
-            if record.equal_key is not None:
-                self._keys.add(record.equal_key)
-        if len(self._waiting) == _MOST_WAITING:
-            self.dropped += 1  # the oldest
-        self._waiting.append(record)
+        """Add the record to those that wait to be written, or count it in an equal one."""
+        key = record.equal_key or str(record.id)
+        if (equal := self._waiting.get(key)) is not None:
+            record = equal.with_equal(record)
+        elif len(self._waiting) >= MOST_WAITING:
+            self.dropped += self._waiting.pop(next(iter(self._waiting))).requests
+        self._waiting[key] = record
+        if len(self._keys) >= _MOST_KEYS:
+            self._keys.clear()
+        if record.equal_key is not None:
+            self._keys.add(record.equal_key)
 
     def found(self, global_request_id: str) -> None:
         """Note that a request with this global request id has candidates.  Never raises."""
@@ -215,29 +205,17 @@ class Recorder:
         """Write the counted requests, and mark the superseded ones.  Never raises."""
         with self._counting:
             self._due = None
-            has_work = bool(self._repeated or self._found)
+            has_work = bool(self._waiting or self._found)
         if has_work and self._clock() >= self._paused_until:
             with self._writing:
                 self._write()
                 self._supersede()
-        self._write_if_idle()
-
-    def _write_if_idle(self, *, counts: bool = False) -> None:
-        """Write the records that wait, and the counts, unless another thread writes."""
-        while (self._waiting or counts) and self._writing.acquire(blocking=False):
-            try:
-                self._write()
-            finally:
-                self._writing.release()
-            counts = False
-        if counts:
-            self._flush_after(1 / self._settings.record_per_second)
 
     def _write(self) -> None:
         with self._counting:
-            repeated, self._repeated = self._repeated, {}
-        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        records = _without_equal([*waiting, *repeated.values()])
+            waiting, self._waiting = self._waiting, {}
+        # in an order that avoids deadlocks
+        records = sorted(waiting.values(), key=lambda record: record.equal_key or "")
         try:
             if records:
                 self._insert(records)
@@ -263,8 +241,9 @@ class Recorder:
         self._paused_until = self._clock() + _PAUSE_SECONDS
         with self._counting:
             self._keys.clear()
-        self.dropped += sum(record.requests for record in records) + len(self._waiting)
-        self._waiting.clear()
+            dropped = (*records, *self._waiting.values())
+            self._waiting.clear()
+        self.dropped += sum(record.requests for record in dropped)
         self._warn(error, self._clock())
 
     def _insert(self, records: list[RecordedRequest]) -> None:
@@ -305,15 +284,6 @@ class Recorder:
                 self.dropped,
             )
             self._warned_at = now
-
-
-def _without_equal(records: Iterable[RecordedRequest]) -> list[RecordedRequest]:
-    """Return the records, equal ones together, in an order that avoids deadlocks."""
-    merged: dict[object, RecordedRequest] = {}
-    for record in records:
-        key = record.equal_key or record.id
-        merged[key] = merged[key].with_equal(record) if key in merged else record
-    return sorted(merged.values(), key=lambda record: record.equal_key or "")
 
 
 def _further(record: RecordedRequest) -> RecordedRequest:

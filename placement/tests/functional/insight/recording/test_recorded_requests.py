@@ -458,7 +458,7 @@ def test_names_with_characters_beyond_the_basic_plane_are_recorded(http, query, 
 def test_a_record_that_the_database_refuses_is_dropped_alone(store):
     refused = replace(record(1), subject="x" * 300)
     recorder = Recorder(store, RecorderSettings())
-    recorder._waiting.extend([record(0), refused])  # of other threads
+    recorder._waiting |= {each.request_id: each for each in (record(0), refused)}  # of others
     for number in (2, 3):
         recorder.record(record(number))
     stored = {each.request_id for each in find(store, RecordedFilter())}

@@ -168,7 +168,7 @@ def test_a_recorder_that_is_off_writes_nothing(store, clock):
     assert (store.calls, recorder.is_enabled) == (0, False)
 
 
-def test_a_record_during_a_write_is_written_by_the_thread_that_writes(recorder, store):
+def test_a_record_during_a_write_is_written_later(recorder, store):
     store.gate = threading.Event()
     first = threading.Thread(target=recorder.record, args=[record(0)])
     first.start()
@@ -178,10 +178,12 @@ def test_a_record_during_a_write_is_written_by_the_thread_that_writes(recorder, 
     assert store.rows == []
     store.gate.set()
     first.join(SECONDS_TO_WAIT)
+    recorder.flush()  # as the timer
     assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
 
 
-def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store):
+def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store, monkeypatch):
+    monkeypatch.setattr(recorders, "MOST_WAITING", 100)
     store.gate = threading.Event()
     first = threading.Thread(target=recorder.record, args=[record(0)])
     first.start()
@@ -190,8 +192,10 @@ def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store):
         recorder.record(record(number))
     store.gate.set()
     first.join(SECONDS_TO_WAIT)
+    recorder.flush()
     kept = [row.request_id for row in store.rows]
     assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
+    assert recorder.dropped == 50
 
 
 # --- failing ------------------------------------------------------------------------------
