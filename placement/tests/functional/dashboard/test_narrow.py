@@ -90,3 +90,28 @@ def test_a_name_that_does_not_fit_is_one_line_with_its_whole_text_as_title(reali
     assert name.get_attribute("title") == LONG_NAME
     assert name.evaluate("(each) => each.scrollWidth > each.clientWidth")
     assert name.evaluate("(each) => each.getBoundingClientRect().height < 50")
+
+
+def test_the_amounts_of_a_finding_are_below_their_class(realistic, open_page):
+    page = open_page(f"{realistic.url}{PAGE}#/findings?code=reserved_in_use")
+    for width in (390, 360):
+        open_at(page, width)
+        row = page.locator("tbody tr", has_text="MEMORY_MB").first
+        row.wait_for(timeout=60_000)
+        place = row.locator(".stacked").first.locator("> span").all_inner_texts().index("MEMORY_MB")
+        amounts = row.locator(f".stacked > span:nth-child({place + 1})").all()
+        assert len(amounts) > 1
+        assert len({amount.bounding_box()["x"] for amount in amounts}) == 1
+
+
+def test_views_with_large_counts_are_in_one_line(realistic, open_page):
+    findings = realistic.send("GET", "/insight/findings")
+    many = findings | {"findings": findings["findings"][:1] * 789}
+    page = open_page(f"{realistic.url}{PAGE}#/requests")
+    page.route("**/insight/findings", lambda route: route.fulfill(json=many))
+    page.reload()
+    page.get_by_role("link", name="Findings 789").wait_for(timeout=60_000)
+    for width in (390, 360):
+        open_at(page, width)
+        views = page.get_by_role("navigation").get_by_role("link")
+        assert len({view.bounding_box()["y"] for view in views.all()}) == 1
