@@ -1,6 +1,7 @@
-"""The queries of the routes under ``/insight``: their schemas and values."""
+"""The queries and bodies of the routes under ``/insight``: their schemas and values."""
 
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from placement import exception
@@ -14,6 +15,7 @@ TIME: Schema = {"type": "string", "minLength": 1, "description": FORMS}
 NOTHING_QUERY = always(closed({}))
 _NOTHING = validation.query_validators(NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
+_MOST_LISTED = 5
 _READABLE = ":,!"  # legal in a query string, and frequent in these queries
 
 
@@ -33,16 +35,40 @@ def also(windows: Windows, **parameters: Schema) -> Windows:
 def values(request: Request, validators: validation.ValidatorWindows) -> dict[str, str]:
     """Return the value of each parameter in the query of a request.  Raises: BadRequest."""
     validation.check(validators, request.query_pairs, request.version, in_words=True)
-    return validation.effective(request.query_pairs)
+    grouped = validation.grouped(request.query_pairs)
+    _check_once(grouped, *grouped)
+    return {name: given[0] for name, given in grouped.items()}
 
 
 def repeated(
-    request: Request, pairs: validation.QueryPairs, validators: validation.ValidatorWindows
+    request: Request,
+    pairs: validation.QueryPairs,
+    validators: validation.ValidatorWindows,
+    *once: str,
 ) -> validation.Values:
-    """Return the values of parameters that can be repeated, each checked.  Raises: BadRequest."""
+    """Return the values of parameters that can be repeated, each checked.
+
+    ``once`` are the parameters that cannot be repeated.  Raises: BadRequest.
+    """
     for pair in pairs:
         validation.check(validators, [pair], request.version, in_words=True)
-    return validation.grouped(pairs)
+    grouped = validation.grouped(pairs)
+    _check_once(grouped, *once)
+    return grouped
+
+
+def _check_once(grouped: validation.Values, *names: str) -> None:
+    for name in names:
+        if len(given := grouped.get(name, ())) > 1:
+            listed = ", ".join(map(repr, given[:_MOST_LISTED]))
+            raise exception.BadRequest(
+                f"{validation.PREFIX}{name} is given {len(given)} times: {listed}. Give it once."
+            )
+
+
+def body(request: Request, validators: validation.ValidatorWindows) -> Any:
+    """Return the JSON body of a request.  Raises: BadRequest."""
+    return validation.validate(validators, request.json_body, request.version, in_words=True)
 
 
 def nothing(request: Request) -> None:

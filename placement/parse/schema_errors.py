@@ -45,21 +45,24 @@ def most_relevant(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
     return str(error).replace(END, "$")
 
 
-def sentence(schema: Schema, is_uuid: IsUuid, query: Mapping[str, str]) -> str | None:
-    """Return the most relevant error of a query string, without its schema; None if it is valid.
+def sentence(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
+    """Return the most relevant error of a query or body, without its schema; None if it is valid.
 
     The values of a parameter are described by the ``description`` in its schema.
     """
-    error = _best(schema, is_uuid, query)
+    error = _best(schema, is_uuid, instance)
     if error is None:
         return None
+    where = error.json_path.removeprefix("$").removeprefix(".")
+    value = f"{where} is {_shortened(error.instance)!r}"
+    known = _known(error.schema)
     if error.validator == "additionalProperties":
-        return _unknown(error)
+        return f"{where and f'{where}: '}there is no parameter {_unknown(error)!r}.{known}"
     if error.validator == "format":
-        return f"{_parameter(error)}, which is not a UUID."
+        return f"{value}, which is not a UUID."
     if error.validator == "pattern" and "description" in error.schema:
-        return f"{_parameter(error)}, which is not {error.schema['description']}."
-    return ": ".join([*error.absolute_path, f"{_shortened(error.message)}."])
+        return f"{value}, which is not {error.schema['description']}."
+    return f"{where and f'{where}: '}{_shortened(error.message)}.{known}"
 
 
 def _best(schema: Schema, is_uuid: IsUuid, instance: Any) -> Any:
@@ -78,22 +81,26 @@ def _shortened(value: object) -> object:
     return f"{text[:_END_LENGTH]} ... {text[-_END_LENGTH:]}"
 
 
-def _parameter(error: Any) -> str:
-    return f"{error.absolute_path[0]} is {_shortened(error.instance)!r}"
-
-
-def _unknown(error: Any) -> str:
-    """Return the sentence about a parameter that does not exist, with those that exist."""
+def _unknown(error: Any) -> object:
+    """Return a parameter that does not exist."""
     patterns = error.schema.get("patternProperties", {})
-    unknown = next(
-        name
-        for name in sorted(error.instance)
-        if name not in error.schema["properties"]
-        and not any(re.search(pattern, name) for pattern in patterns)
+    return _shortened(
+        next(
+            name
+            for name in sorted(error.instance)
+            if name not in error.schema["properties"]
+            and not any(re.search(pattern, name) for pattern in patterns)
+        )
     )
-    names = [*error.schema["properties"], *(pattern[1:].partition("(")[0] for pattern in patterns)]
-    known = f" Parameters: {', '.join(sorted(names))}." if names else " It has no parameters."
-    return f"there is no parameter {_shortened(unknown)!r}.{known}"
+
+
+def _known(schema: Schema) -> str:
+    """Return the sentence about the parameters of an object; empty for other values."""
+    if "properties" not in schema:
+        return ""
+    patterns = (pattern[1:].partition("(")[0] for pattern in schema.get("patternProperties", {}))
+    names = sorted((*schema["properties"], *patterns))
+    return f" Parameters: {', '.join(names)}." if names else " It has no parameters."
 
 
 @cache

@@ -62,9 +62,11 @@ def validators(windows: Windows, is_uuid: IsUuid) -> ValidatorWindows:
     return tuple((since, SchemaValidator(schema, is_uuid)) for since, schema in windows)
 
 
-def error_message(windows: ValidatorWindows, instance: Any, version: Version) -> str | None:
+def error_message(
+    windows: ValidatorWindows, instance: Any, version: Version, *, in_words: bool = False
+) -> str | None:
     """Return the most relevant error at the microversion, None if the value is valid."""
-    message = _validator(windows, version).error(instance)
+    message = _validator(windows, version).error(instance, in_words=in_words)
     return message and message + _other_version(windows, instance, version)
 
 
@@ -94,12 +96,14 @@ def _is_uuid(text: str) -> bool:
     return canonical_uuid(text) is not None
 
 
-def validate(windows: ValidatorWindows, document: Any, version: Version) -> Any:
+def validate(
+    windows: ValidatorWindows, document: Any, version: Version, *, in_words: bool = False
+) -> Any:
     """Return the document if it is valid according to the schema of the microversion.
 
-    Raises: BadRequest.
+    Raises: BadRequest, with a message for people if ``in_words``; see ``check``.
     """
-    message = error_message(windows, document, version)
+    message = error_message(windows, document, version, in_words=in_words)
     if message is not None:
         raise exception.BadRequest(f"JSON does not validate: {message}")
     return document
@@ -123,11 +127,9 @@ def check(
     ``limit`` and ``group_policy``, the last of any other. Messages ``in_words`` are for people;
     the messages of the Placement API have the schema, because clients match them.
     """
-    values = effective(pairs)
-    message = _validator(windows, version).error(values, in_words=in_words)
+    message = error_message(windows, effective(pairs), version, in_words=in_words)
     if message is not None:
-        other_version = _other_version(windows, values, version)
-        raise exception.BadRequest(f"{PREFIX}{message}{other_version}")
+        raise exception.BadRequest(f"{PREFIX}{message}")
 
 
 def grouped(pairs: QueryPairs) -> Values:

@@ -67,7 +67,7 @@ def show_capacity(request: Request) -> webob.Response:
     request.can(policies.CAPACITY)
     queries.check_has_candidates(request.version)
     pairs = [pair for pair in request.query_pairs if pair[0] in _OWN]
-    own = queries.repeated(request, pairs, _VALIDATORS)
+    own = queries.repeated(request, pairs, _VALIDATORS, "by")
     fleet = _fleet(own)
     by, _, prefix = own.get("by", ["none"])[-1].partition(":")
     shapes = _shapes(request, own)

@@ -92,7 +92,7 @@ _SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
 def plan_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
-    values = queries.repeated(request, request.query_pairs, _DRAIN)
+    values = queries.repeated(request, request.query_pairs, _DRAIN, "limit_moves")
     limit = values.get("limit_moves")
     most = int(limit[-1]) if limit else None
     return http.computed(request, lambda view: _drained(request, view, values, most))
@@ -103,7 +103,7 @@ def plan_drain(request: Request) -> webob.Response:
 def plan_drain_with_groups(request: Request) -> webob.Response:
     """Return a plan that keeps the rules of server groups."""
     request.can(policies.PLAN)
-    body = validation.validate(_DRAIN_BODY, request.json_body, request.version)
+    body = queries.body(request, _DRAIN_BODY)
 
     def write(view: View) -> Json:
         groups = groups_of(request, view, body)
@@ -151,9 +151,12 @@ def _drained(
 def show_survival(request: Request) -> webob.Response:
     """Return which hosts, aggregates or racks can fail: what is on them fits elsewhere."""
     request.can(policies.PLAN)
-    services, values = request.services, queries.repeated(request, request.query_pairs, _SURVIVAL)
-    by, _, prefix = values.get("by", ("root",))[-1].partition(":")
-    failures = int(values.get("failures", ("1",))[-1])
+    pairs = request.query_pairs
+    values = queries.repeated(request, pairs, _SURVIVAL, "by", "failures")
+    services = request.services
+    (by_what,), (failures_text,) = values.get("by", ("root",)), values.get("failures", ("1",))
+    by, _, prefix = by_what.partition(":")
+    failures = int(failures_text)
     if failures > 1 and by != "root":
         raise BadRequest(
             f"{validation.PREFIX}failures is {failures} and by is {by}. Two failures are computed "

@@ -59,7 +59,7 @@ _VALIDATORS = validation.body_validators(ROOM)
 def make_room(request: Request) -> webob.Response:
     """Return the roots on which the request fits after the fewest consumers left."""
     request.can(policies.PLAN)
-    body = validation.validate(_VALIDATORS, request.json_body, request.version)
+    body = queries.body(request, _VALIDATORS)
     if (body.get("by") == "evict") != ("evictable" in body):
         raise BadRequest(
             "Evictable consumers are given exactly if by is evict. Add evictable, with one of "

@@ -1,4 +1,4 @@
-"""Errors of queries below ``/insight`` are sentences, without patterns and"""
+"""Errors of queries and bodies below ``/insight`` are sentences, without schemas."""
 
 import pytest
 
@@ -8,6 +8,8 @@ from placement.insight.explanation.query import EXPLANATION_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY
 from placement.insight.queries import NOTHING_QUERY
 from placement.insight.recording.http import REQUESTS_QUERY
+from placement.insight.whatif.http import DRAIN_BODY
+from placement.insight.whatif.room_http import ROOM
 from placement.microversion import MAX_VERSION
 from placement.parse import validation
 
@@ -43,11 +45,54 @@ def message(name, *pairs):
             "member_of, remedies, required, resources, root, root_required, same_subtree.",
         ),
         ("nothing", ("a", "b"), "there is no parameter 'a'. It has no parameters."),
-        ("permissions", ("service", "nova"), "'roles' is a required property."),
+        (
+            "permissions",
+            ("service", "nova"),
+            "'roles' is a required property. Parameters: project_id, roles, service.",
+        ),
     ],
 )
 def test_errors_are_sentences(name, pair, sentence):
     assert message(name, pair) == sentence
+
+
+GROUP = {"policy": "affinity", "members": ["x"]}
+OF_ROOM = " Parameters: by, evictable, groups, keep, limit, query."
+
+
+@pytest.mark.parametrize(
+    ("windows", "body", "sentence"),
+    [
+        (ROOM, {}, f"'query' is a required property.{OF_ROOM}"),
+        (ROOM, [], f"[] is not of type 'object'.{OF_ROOM}"),
+        (ROOM, {"query": "a", "limit": 0}, "limit: 0 is less than the minimum of 1."),
+        (ROOM, {"query": "a", "x": 1}, f"there is no parameter 'x'.{OF_ROOM}"),
+        (
+            ROOM,
+            {"query": "a", "evictable": {}},
+            "evictable: {} should be non-empty. Parameters: consumers, older_than, project_ids, "
+            "types.",
+        ),
+        (
+            ROOM,
+            {"query": "a", "keep": ["az"]},
+            "keep[0] is 'az', which is not aggregates, none, or traits:PREFIX, such as "
+            "traits:CUSTOM_AZ_.",
+        ),
+        (DRAIN_BODY, {"groups": [GROUP]}, "groups[0].members[0] is 'x', which is not a UUID."),
+        (
+            DRAIN_BODY,
+            {"groups": [GROUP | {"rules": {}}]},
+            "groups[0]: there is no parameter 'rules'. Parameters: max_server_per_host, members, "
+            "policy.",
+        ),
+    ],
+)
+def test_errors_of_bodies_are_sentences(windows, body, sentence):
+    validators = validation.body_validators(windows)
+    with pytest.raises(exception.BadRequest) as caught:
+        validation.validate(validators, body, MAX_VERSION, in_words=True)
+    assert str(caught.value) == f"JSON does not validate: {sentence}"
 
 
 def test_long_values_are_shortened():
