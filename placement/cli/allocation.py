@@ -21,10 +21,10 @@ from placement.cli.command import (
 )
 from placement.cli.names import CommandNames, resolve_groups
 from placement.cli.whatif import room
-from placement.core.text import printable
+from placement.core.text import Names, printable
 from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
-from placement.insight.names import Names, named
+from placement.insight.names import named
 from placement.insight.whatif.command import add_room_arguments
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "count", "request")
@@ -63,13 +63,11 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         explanation_command.add_to(parser)
         explanation_command.add_explanation(parser)
         add_room_arguments(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return names and values of the explanation."""
         names = CommandNames(self.app)
         if parsed_args.request_id:
             request_id = quote(parsed_args.request_id, safe="")
@@ -112,7 +110,6 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
     important = ("at", "reason", "count", "request", "request_id")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         add_options(parser, {**_FILTERS, **_PAGE})
         parser.add_argument(
             "--long", action="store_true", help="Also show project, user and microversion."
@@ -125,7 +122,6 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each recorded request."""
         names = CommandNames(self.app)
         query = given(parsed_args, _FILTERS)
         if "project_id" in query:

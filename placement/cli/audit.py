@@ -11,6 +11,7 @@ from placement.cli.cells import Shown, cells
 from placement.cli.client import get
 from placement.cli.command import Table, WrittenOutput
 from placement.cli.names import CommandNames
+from placement.core.text import Names
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.finding import NOTICE, Commands, Finding
 from placement.insight.audit.kinds import Audit, in_order
@@ -20,7 +21,6 @@ from placement.insight.audit.text import Group, by_provider, cause_of, rows_text
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import Response
 from placement.insight.feed import change_token
-from placement.insight.names import Names
 
 _COLUMNS = ("code", "severity", "rows", "cause", "repair", "repair_command")
 _PAGE = 10_000
@@ -36,7 +36,6 @@ class AuditPlacement(WrittenOutput, command.Lister):
     important = ("code", "rows", "severity", "cause")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         audit_command.add_arguments(parser)
         parser.add_argument(
             "--plan",
@@ -46,7 +45,6 @@ class AuditPlacement(WrittenOutput, command.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each finding; in a table, for each provider."""
         stored = self._stored(parsed_args)
         live = self._live(parsed_args) if parsed_args.live else NO_LIST
         codes = parsed_args.code

@@ -1,18 +1,15 @@
 """The cells of a table, which are text in tables, and data in the other formats."""
 
 from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from cliff.columns import FormattableColumn
 
 from placement.cli.tables import scalar
-from placement.core.text import printable
-from placement.insight.names import Names, legend, named
+from placement.core.text import NO_NAMES, Names, printable
+from placement.insight.names import legend, named
 
 T = TypeVar("T")
-
-NO_NAMES: Names = MappingProxyType({})
 
 
 # cliff of Debian 12 has no parameter of FormattableColumn

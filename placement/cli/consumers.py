@@ -21,11 +21,10 @@ from placement.cli.command import (
     wants_names,
 )
 from placement.cli.names import CommandNames
-from placement.core.text import printable
+from placement.core.text import Names, printable
 from placement.insight.audit.model import MIGRATION
 from placement.insight.consumers.model import MOST_OF_A_PAGE, UNKNOWN_TYPE
 from placement.insight.documents import Response
-from placement.insight.names import Names
 
 Consumer = Response
 """A consumer of the document of ``GET /insight/consumers``."""
@@ -78,7 +77,6 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
     important = ("uuid", "allocations", "name", "project_id", "created_at")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         add_options(parser, _OPTIONS)
         parser.add_argument(
             "--sort",
@@ -98,7 +96,6 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each consumer or group."""
         names = CommandNames(self.app)
         listed = self._read(parsed_args, names)
         if parsed_args.group_by:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from textwrap import dedent
 
-from placement.cli.cells import NO_NAMES, Shown, by_line, facts, query_cell
-from placement.core.text import printable
+from placement.cli.cells import Shown, by_line, facts, query_cell
+from placement.core.text import NO_NAMES, Names, printable
 from placement.insight.documents import Response
 from placement.insight.explanation.text import (
     closest_line,
@@ -15,7 +15,7 @@ from placement.insight.explanation.text import (
     remedy_line,
     unmet_lines,
 )
-from placement.insight.names import Names, named
+from placement.insight.names import named
 from placement.insight.recording.text import SUPERSEDED, recorded_line
 
 

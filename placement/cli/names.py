@@ -22,8 +22,8 @@ from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
 from placement.cli.client import get
-from placement.core.text import canonical_uuid
-from placement.insight.names import Names, uuid_of, uuids_in
+from placement.core.text import Names, canonical_uuid
+from placement.insight.names import uuid_of, uuids_in
 
 SECONDS: Final = 3.0
 """The longest time to wait for a response of nova or keystone, and to list servers."""

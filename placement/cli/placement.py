@@ -61,7 +61,6 @@ class ShowIdentity(WrittenOutput, command.Lister):
     important = IMPORTANT
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each provider and refused registration."""
         query = {"name": parsed_args.host, "days": parsed_args.days}
         identity = Identity.from_json(get(self.app, "/identity", query))
         message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
@@ -97,12 +96,10 @@ class CheckPermission(WrittenOutput, command.Lister):
     important = permissions_command.IMPORTANT
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         add_permission_arguments(parser)
         parser.add_argument("--service", help="Check only the calls of this service.")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each call."""
         query = given(parsed_args, ("project_id", "service"))
         query["roles"] = ",".join(parsed_args.roles)
         report = cast("Permissions", get(self.app, "/permissions", query))
@@ -120,7 +117,6 @@ class ListClients(WrittenOutput, command.Lister):
     """List which microversions clients sent, counted since the service started on an API host."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
-        """Return the columns, and a row for each client and microversion."""
         document = get(self.app, "/clients")
         if not document["enabled"]:
             raise CommandError(
@@ -178,7 +174,6 @@ class ServeDashboard(WrittenOutput, command.Command):
         return NamesDocument(self.app.client_manager)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         parser.add_argument(
             "--port", type=int, default=0, help="Port to listen on (default: any free port)"
         )

@@ -76,7 +76,6 @@ class PreviewChange(WrittenOutput, command.Lister):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         change = parser.add_mutually_exclusive_group(required=True)
         change.add_argument(
             "--parent",
@@ -92,7 +91,6 @@ class PreviewChange(WrittenOutput, command.Lister):
         )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each consumer."""
         fields = "uuid,name,parent_provider_uuid,root_provider_uuid,traits"
         forest = Forest(get(self.app, "/providers", {"fields": fields})["providers"])
         if parsed_args.reshape:

@@ -67,7 +67,6 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         explanation_command.add_to(parser)
         parser.add_argument(
             "--by",
@@ -84,7 +83,6 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         mixes.add_to(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return names and values of the capacity."""
         names = CommandNames(self.app)
         fleet = mixes.fleet_of(names, parsed_args)
         if parsed_args.flavors:
@@ -157,7 +155,6 @@ class ShowProviderTree(WrittenOutput, command.Lister):
     has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
         parser.add_argument(
             *("--in-tree", "--name"),
             metavar="<provider>",

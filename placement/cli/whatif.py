@@ -12,9 +12,9 @@ from placement.cli.cells import Complete, Shown
 from placement.cli.client import get, post
 from placement.cli.command import Table, WrittenOutput, columns_with_names
 from placement.cli.names import CommandNames
-from placement.core.text import printable
+from placement.core.text import Names, printable
 from placement.insight.documents import Response
-from placement.insight.names import Names, named, uuids_in
+from placement.insight.names import named, uuids_in
 from placement.insight.whatif.command import (
     EXIT_STATUS,
     add_drain_arguments,
@@ -40,7 +40,6 @@ class PlanDrain(WrittenOutput, command.Lister):
     add_arguments = staticmethod(add_drain_arguments)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each move."""
         names = CommandNames(self.app)
         body = {
             "provider": [names.provider(host) for host in parsed_args.hosts],
@@ -119,7 +118,6 @@ class ShowSurvival(WrittenOutput, command.Lister):
     add_arguments = staticmethod(add_survival_arguments)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Return the columns, and a row for each domain that does not survive."""
         pairs = [("by", parsed_args.by), ("failures", parsed_args.failures)]
         pairs += [("keep", what) for what in parsed_args.keep or ()]
         document = get(self.app, "/survival", pairs)

@@ -5,15 +5,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from placement.core.requirement import (
-    NO_NAMES,
     GroupsRequirement,
     Isolate,
-    Names,
     OneProviderPerTree,
     ProviderRequirement,
     Requirement,
     SameSubtree,
 )
+from placement.core.text import NO_NAMES, Names
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ equal, so that the search evaluates them once.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
@@ -21,11 +20,7 @@ import numpy as np
 from placement.core.model import ProviderState
 from placement.core.snapshot.rows import NO_ROWS, Mask, Rows, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
-
-Names = Mapping[str, str]
-"""Names of providers by UUID, for sentences."""
-
-NO_NAMES: Final[Names] = MappingProxyType({})
+from placement.core.text import NO_NAMES, Names
 
 Subject = Literal["", "resource_classes", "traits", "aggregates"]
 """The kind of the names that a requirement is about."""

@@ -5,8 +5,15 @@ the canonical spelling, lower case with hyphens, in which the database stores it
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import overload
+from types import MappingProxyType
+from typing import Final, overload
+
+Names = Mapping[str, str]
+"""Names by UUID."""
+
+NO_NAMES: Final[Names] = MappingProxyType({})
 
 _CANONICAL = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX_DIGITS = re.compile(r"[0-9a-f]{32}")

@@ -9,11 +9,8 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import Final
 
-from placement.core.text import printable
+from placement.core.text import Names, printable
 from placement.exception import BadRequest
-
-Names = Mapping[str, str]
-"""Names by UUID."""
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
 # Of IPv6 addresses, only those that end with an IPv4 address have dots.

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from string import Formatter
 from typing import ClassVar, Final, NamedTuple, Self, dataclass_transform
 
-from placement.insight.names import Names, names_in
+from placement.core.text import Names
+from placement.insight.names import names_in
 
 ERROR: Final = "error"
 """The service returns wrong results, or capacity is wasted."""

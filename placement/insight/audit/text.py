@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from placement.core.text import printable
+from placement.core.text import Names, printable
 from placement.insight.audit.finding import Finding, Named, OfInventory
 from placement.insight.audit.model import Skipped
-from placement.insight.names import Names
 
 Count = tuple[int, str]
 """A number, and the words after it."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
 from placement.core.request import RequestGroup
-from placement.core.requirement import NO_NAMES, Names, Requirement, SameSubtree
+from placement.core.requirement import Requirement, SameSubtree
+from placement.core.text import NO_NAMES, Names
 
 
 @dataclass(frozen=True, slots=True)

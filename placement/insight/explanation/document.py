@@ -10,8 +10,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import assert_never
 
-from placement.core.requirement import Names
-from placement.core.text import timestamp
+from placement.core.text import Names, timestamp
 from placement.insight.documents import Json, document
 from placement.insight.explanation import words
 from placement.insight.explanation.changes import (

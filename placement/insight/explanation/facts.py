@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from placement.core.requirement import Names, Requirement
+from placement.core.requirement import Requirement
+from placement.core.text import Names
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 from placement.core.request import RequestGroup
 from placement.core.requirement import (
-    NO_NAMES,
     ForbiddenRootTrait,
     ForbiddenTrait,
     GroupsRequirement,
@@ -23,7 +22,6 @@ from placement.core.requirement import (
     IsFree,
     Isolate,
     MemberOf,
-    Names,
     NotMemberOf,
     OneProviderPerTree,
     ProviderRequirement,
@@ -32,6 +30,7 @@ from placement.core.requirement import (
     RootTrait,
     SameSubtree,
 )
+from placement.core.text import NO_NAMES, Names
 from placement.insight.explanation.changes import Change, Remedy
 from placement.insight.explanation.facts import Facts, ProviderName, ProviderNames, Shortage
 

@@ -6,7 +6,8 @@ A requirement has its sentence (``core.requirement``); this module adds the fact
 from collections.abc import Collection
 from typing import assert_never
 
-from placement.core.requirement import HasInventory, InUnits, IsFree, Names
+from placement.core.requirement import HasInventory, InUnits, IsFree
+from placement.core.text import Names
 from placement.insight.explanation.changes import (
     Both,
     Change,

@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 
 from placement import exception
 from placement.core.model import ConsumerClaim
+from placement.core.text import Names
 from placement.insight.documents import Response
-from placement.insight.names import Names
 
 REFUSALS = (
     exception.NotAllocatable,

@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from placement.core.text import nouns, printable
+from placement.core.text import Names, nouns, printable
 from placement.insight.documents import Response
-from placement.insight.names import Names
 
 EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
