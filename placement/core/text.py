@@ -5,7 +5,7 @@ the canonical spelling, lower case with hyphens, in which the database stores it
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Final, overload
@@ -98,6 +98,16 @@ def nouns(number: int, noun: str) -> str:
     ('action', 'actions')
     """
     return noun if number == 1 else f"{noun}s"
+
+
+def first(names: Sequence[str], most: int = 10) -> str:
+    """Return the first of some names, and how many more there are.
+
+    >>> first(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def is_storable(text: str) -> bool:

@@ -98,9 +98,9 @@ def _leaving(room: Response, names: Names) -> str:
     verb = "move" if room["consumers"][0]["to"] else "must be evicted"
     verb += "s" if verb == "move" and room["moved"] == 1 else ""
     atleast = "" if room["minimal"] else " (perhaps fewer are enough)"
-    amounts = ", ".join(f"{name}:{amount}" for name, amount in room["amount"].items())
-    servers = nouns(room["moved"], "server")
-    return f"{room['moved']} {servers} {verb}{atleast}, {amounts}: {', '.join(moves)}"
+    amounts = (f"{name}:{amount}" for name, amount in room["amount"].items())
+    what = ", ".join((f"{verb}{atleast}", *amounts))
+    return f"{room['moved']} {nouns(room['moved'], 'server')} {what}: {', '.join(moves)}"
 
 
 def add_drain_arguments(parser: argparse.ArgumentParser) -> None:

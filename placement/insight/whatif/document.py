@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import first
 from placement.insight.documents import Json, document
 from placement.insight.whatif.drain import Drain
 from placement.insight.whatif.model import Allocations, Holder, Needs, Scene, Verdict
@@ -132,7 +133,13 @@ def of_rooms(snapshot: Snapshot, result: Rooms, groups: ServerGroups) -> Json:
 
 
 def _assumes(groups: ServerGroups) -> Sequence[str]:
-    return (OF_GROUPS, *ASSUMES[1:]) if groups else ASSUMES
+    if not groups:
+        return ASSUMES
+    unknown = groups.without_allocations
+    sentence = (
+        f"Members of server groups without allocations are not considered: {first(unknown)}."
+    )
+    return (OF_GROUPS, *ASSUMES[1:], *((sentence,) if unknown else ()))
 
 
 def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:

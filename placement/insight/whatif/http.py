@@ -11,19 +11,20 @@ from placement import policies
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import NO_ROWS, Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.core.text import canonical
+from placement.core.text import canonical, first
 from placement.engine.engine import View
 from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json, requires_json
 from placement.insight import http, queries
 from placement.insight.documents import Json
+from placement.insight.names import similar_names
 from placement.insight.whatif import document, sql
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import Keep, Scene
 from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroup, ServerGroups
-from placement.insight.whatif.survival import Survival
+from placement.insight.whatif.survival import Survival, hosts_by
 from placement.parse import validation
-from placement.schemas.base import TEXT, UUID, Schema, always, closed
+from placement.schemas.base import UUID, Schema, always, closed
 
 MOST_PROVIDERS: Final = 500
 _SELECTORS: Final = ("provider", "in_tree", "member_of", "root_trait")
@@ -31,14 +32,15 @@ KEEP = queries.described(
     "aggregates, none, or traits:PREFIX, such as traits:CUSTOM_AZ_",
     "^(aggregates|none|traits:[A-Z0-9_]+)$",
 )
+_TRAIT = queries.described("the name of a trait, such as CUSTOM_RACK_12", "^[A-Z0-9_]{1,255}$")
 
 DRAIN_QUERY = always(
     closed(
         {
             **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
-            "root_trait": TEXT,
+            "root_trait": _TRAIT,
             "keep": KEEP,
-            "limit_moves": queries.described("a number", "^[0-9]{1,6}$"),
+            "limit_moves": queries.described("a number from 0 to 999999", "^[0-9]{1,6}$"),
         }
     )
 )
@@ -76,7 +78,7 @@ DRAIN_BODY = always(
     closed(
         {
             **dict.fromkeys(("provider", "in_tree", "member_of"), listed(UUID)),
-            "root_trait": listed(TEXT),
+            "root_trait": listed(_TRAIT),
             "keep": listed(KEEP),
             "limit_moves": {"type": "integer", "minimum": 0},
             "groups": GROUPS,
@@ -113,7 +115,7 @@ def plan_drain_with_groups(request: Request) -> webob.Response:
 
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
-    """Return the server groups in a body, and where their members are."""
+    """Return the server groups in a body, and where their members are.  Raises: BadRequest."""
     groups = [
         ServerGroup(
             frozenset(map(canonical, each["members"])),
@@ -122,8 +124,23 @@ def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGr
         )
         for each in body.get("groups", ())
     ]
-    members = {member for group in groups for member in group.members}
-    return ServerGroups(groups, sql.roots(request.services.store, view, members))
+    together, apart = (
+        {member for group in groups if group.has_affinity is affine for member in group.members}
+        for affine in (True, False)
+    )
+    if both := sorted(together & apart):
+        raise BadRequest(
+            f"Members of groups with affinity are also members of groups with anti-affinity: "
+            f"{first(both)}. A server has one policy: remove it from the other groups."
+        )
+    roots = sql.roots(request.services.store, view, together | apart)
+    for group in groups:
+        if roots.keys().isdisjoint(group.members):
+            raise BadRequest(
+                f"No member of a server group has allocations on a host: "
+                f"{first(sorted(group.members))}. Correct the UUIDs, or remove the group."
+            )
+    return ServerGroups(groups, roots)
 
 
 def _drained(
@@ -142,7 +159,7 @@ def _drained(
             f"{sql.MOST_CONSUMERS}. Name fewer providers."
         )
     holders = sql.holders(store, view, drained)
-    scene = Scene.of(snapshot, drained, holders, keep_of(values), groups)
+    scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, values), groups)
     result = drain(scene, Deadline(request.services.search.budget_seconds, time.monotonic))
     return document.of_drain(snapshot, tops, scene, result, most)
 
@@ -164,14 +181,13 @@ def show_survival(request: Request) -> webob.Response:
         )
 
     def write(view: View) -> Json:
-        groups, keep = sql.groups(services.store, view), keep_of(values)
+        keep = keep_of(view.snapshot, values)
+        groups = sql.groups(services.store, view)
         deadline = Deadline(services.search.budget_seconds, time.monotonic)
         survival = Survival(view.snapshot, groups, keep, deadline)
         domains = list(survival.domains(by, prefix))
         if not domains:
-            raise BadRequest(
-                f"{validation.PREFIX}no host matches by={values.get('by', ('root',))[-1]}."
-            )
+            raise BadRequest(_no_domain(view.snapshot, by, prefix))
         if failures > 1:
             count = len(domains) * (len(domains) - 1) // 2
             results = survival.until_deadline(survival.pairs(domains))
@@ -182,12 +198,47 @@ def show_survival(request: Request) -> webob.Response:
     return http.computed(request, write)
 
 
-def keep_of(values: Mapping[str, Sequence[str]]) -> Keep:
-    """Return what a target must have of the root that a consumer leaves."""
+def _no_domain(snapshot: Snapshot, by: str, prefix: str) -> str:
+    """Return the sentence about hosts that cannot be grouped as requested."""
+    if by == "root":
+        return "by is root, and there are no hosts: sharing providers do not count."
+    if by == "aggregate":
+        return "by is aggregate, and no host has one. Give by=root or by=root_trait:PREFIX."
+    return _no_trait(snapshot, f"by is root_trait:{prefix}", prefix)
+
+
+def _no_trait(snapshot: Snapshot, condition: str, prefix: str) -> str:
+    return (
+        f"{condition}, and no host has a trait with this prefix. "
+        f"{_existing(snapshot, 'prefixes of traits', prefix)}"
+    )
+
+
+def _existing(snapshot: Snapshot, noun: str, unknown: str) -> str:
+    """Return the sentence about what hosts have; the most similar traits come first."""
+    sets = snapshot.aggregates if noun == "aggregates" else snapshot.traits
+    names = [name for name, _ in hosts_by(snapshot, sets)]
+    if noun != "aggregates":
+        if noun != "traits":
+            names = sorted({name[: name.rfind("_") + 1] or name for name in names})
+        names = list(dict.fromkeys((*similar_names(unknown, names, str, 3), *names)))
+    return f"Hosts have these {noun}: {first(names)}." if names else f"No host has {noun}."
+
+
+def keep_of(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Keep:
+    """Return what a target must have of the root that a consumer leaves.  Raises: BadRequest."""
     kept = values.get("keep", ())
+    if {"none", "aggregates"} <= set(kept):
+        raise BadRequest(
+            "keep is none and aggregates. Give one of them; traits:PREFIX can be given with both."
+        )
+    prefixes = tuple(each[7:] for each in kept if each.startswith("traits:"))
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name, _ in hosts_by(snapshot, snapshot.traits)):
+            raise BadRequest(_no_trait(snapshot, f"keep is traits:{prefix}", prefix))
     return Keep(
         aggregates="none" not in kept,
-        trait_prefixes=tuple(each[7:] for each in kept if each.startswith("traits:")),
+        trait_prefixes=prefixes,
         ignored=frozenset(map(canonical, values.get("member_of", ()))),
     )
 
@@ -198,9 +249,7 @@ def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequenc
     Raises: BadRequest.
     """
     if not any(name in values for name in _SELECTORS):
-        raise BadRequest(
-            f"{validation.PREFIX}no provider is selected. Give one of {', '.join(_SELECTORS)}."
-        )
+        raise BadRequest(f"No provider is selected. Give one of {', '.join(_SELECTORS)}.")
     tops = list(dict.fromkeys(_selected(snapshot, values)))
     if len(tops) > MOST_PROVIDERS:
         raise BadRequest(
@@ -215,22 +264,27 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
     named = [canonical(text) for text in (*values.get("provider", ()), *values.get("in_tree", ()))]
     unknown = [uuid for uuid in named if uuid not in forest.row_of]
     if unknown:
-        raise BadRequest(f"There are no providers {', '.join(unknown)}.")
+        raise BadRequest(
+            f"There are no providers {first(unknown)}. GET /resource_providers lists the UUIDs."
+        )
     yield from (forest.row_of[canonical(text)] for text in values.get("provider", ()))
     for text in values.get("in_tree", ()):
         yield forest.root.item(forest.row_of[canonical(text)])
     for text in values.get("member_of", ()):
         members = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
-        yield from _some(members[~sharing[members]].tolist(), f"in aggregate {text}")
+        if not len(members := members[~sharing[members]]):
+            raise BadRequest(_none(snapshot, f"in aggregate {text}", "aggregates", text))
+        yield from members.tolist()
     for text in values.get("root_trait", ()):
         having = snapshot.traits.get(text, NO_ROWS).numbers
-        yield from _some(having[snapshot.hosts[having]].tolist(), f"with root trait {text}")
+        if not len(having := having[snapshot.hosts[having]]):
+            raise BadRequest(_none(snapshot, f"with root trait {text}", "traits", text))
+        yield from having.tolist()
 
 
-def _some(rows: Sequence[int], condition: str) -> Sequence[int]:
-    if not rows:
-        raise BadRequest(f"There is no provider {condition}; sharing providers do not count.")
-    return rows
+def _none(snapshot: Snapshot, condition: str, noun: str, unknown: str) -> str:
+    existing = _existing(snapshot, noun, unknown)
+    return f"There is no provider {condition}; sharing providers do not count. {existing}"
 
 
 def _mask(snapshot: Snapshot, tops: Sequence[int]) -> Mask:

@@ -73,7 +73,7 @@ def make_room(request: Request) -> webob.Response:
         explain.check_known(view.snapshot, asked.request)
         task = Task(
             request=asked.request,
-            keep=keep_of(body),
+            keep=keep_of(view.snapshot, body),
             read=lambda rows: sql.holders(request.services.store, view, rows),
             limit=body.get("limit", _DEFAULT_LIMIT),
             evictable=evictable,

@@ -34,6 +34,11 @@ class ServerGroups:
     def __bool__(self) -> bool:
         return bool(self._groups)
 
+    @property
+    def without_allocations(self) -> Sequence[str]:
+        """The members that have no root."""
+        return sorted(self._groups.keys() - self.roots.keys())
+
     def allowed(self, server: str, targets: Mask, roots: Mapping[str, int]) -> Mask:
         """Return the targets that the groups of a server allow; ``roots`` are of members."""
         for group in self._groups.get(server, ()):

@@ -17,6 +17,7 @@ import numpy as np
 from placement.core.requirement import MemberOf, ProviderRequirement, RootTrait
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import Rows
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.hypothetical import free_by_row
@@ -100,17 +101,16 @@ class Survival:
 
     def domains(self, by: str, prefix: str = "") -> Iterator[Domain]:
         """Yield the domains: each host, or the hosts of each aggregate or root trait."""
-        snapshot, hosts = self._snapshot, self._snapshot.hosts
+        snapshot = self._snapshot
         if by == "root":
-            for row in np.flatnonzero(hosts).tolist():
+            for row in np.flatnonzero(snapshot.hosts).tolist():
                 provider = snapshot.entries.state(row).provider
                 yield Domain(provider.uuid, provider.name, (row,))
+            return
         sets = snapshot.aggregates if by == "aggregate" else snapshot.traits
         one = MemberOf.one if by == "aggregate" else RootTrait.one
-        for name in sorted(sets) if by != "root" else ():
-            members = sets[name].numbers
-            roots = members[hosts[members]].tolist()
-            if roots and name.startswith(prefix):
+        for name, roots in hosts_by(snapshot, sets):
+            if name.startswith(prefix):
                 yield Domain(name, name, roots, frozenset({one(name)}))
 
     def pairs(self, domains: Sequence[Domain]) -> Iterator[Domain]:
@@ -166,6 +166,14 @@ class Survival:
             for each, count in needs.items()
         ]
         return Scene.in_order(self._snapshot, drained, demands)
+
+
+def hosts_by(snapshot: Snapshot, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield each aggregate or trait of hosts, in the order of their names, with the hosts."""
+    for name in sorted(sets):
+        members = sets[name].numbers
+        if hosts := members[snapshot.hosts[members]].tolist():
+            yield name, hosts
 
 
 class _QuickCheck:

@@ -47,7 +47,8 @@ def claim(http, allocations, consumer=None, kind="INSTANCE"):
 
 
 def drained(http, query, keep="aggregates"):
-    return http.get(f"/insight/drain?{query}&keep={keep}", headers=HEADERS).json
+    keeps = "".join(f"&keep={each}" for each in keep.split())
+    return http.get(f"/insight/drain?{query}{keeps}", headers=HEADERS).json
 
 
 def follow(http, plan, gone):
@@ -157,8 +158,68 @@ def test_traits_of_the_root_are_kept(http, store):
     assert [each["uuid"] for each in move["to"]] == [same]
     configure(http, first, "aggregates", [RACK])  # they are kept as well
     assert drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["verdict"] == "does_not_fit"
-    query = f"provider={first}&keep=none&keep=traits:CUSTOM_AZ_"
-    assert drained(http, query)["verdict"] == "fits"
+    plan = drained(http, f"provider={first}", keep="none traits:CUSTOM_AZ_")
+    assert plan["verdict"] == "fits"
+
+
+PREFIXES = "Hosts have these prefixes of traits: CUSTOM_AZ_, CUSTOM_RACK_."
+
+
+def test_a_prefix_that_no_host_has_is_refused(http, store):
+    for name in ("CUSTOM_AZ_A", "CUSTOM_RACK_1"):
+        http.put(f"/traits/{name}", headers=HEADERS)
+    configure(
+        http, host := new_provider(store, VCPU=8), "traits", ["CUSTOM_AZ_A", "CUSTOM_RACK_1"]
+    )
+
+    def refused(query):
+        return refusal(http.get(f"/insight/{query}", headers=HEADERS, status=400))
+
+    missing = f"and no host has a trait with this prefix. {PREFIXES}"
+    query = f"drain?provider={host}&keep=traits:CUSTOM_AZ_&keep=traits:CUSTOM_AX_"
+    assert refused(query) == f"keep is traits:CUSTOM_AX_, {missing}"
+    assert refused("survival?keep=traits:CUSTOM_AX_") == f"keep is traits:CUSTOM_AX_, {missing}"
+    query = "survival?by=root_trait:CUSTOM_AX_"
+    assert refused(query) == f"by is root_trait:CUSTOM_AX_, {missing}"
+    assert refused("drain?root_trait=CUSTOM_RACK_2") == (
+        "There is no provider with root trait CUSTOM_RACK_2; sharing providers do not count. "
+        "Hosts have these traits: CUSTOM_RACK_1, CUSTOM_AZ_A."
+    )
+    assert refused(f"drain?provider={host}&keep=none&keep=aggregates") == (
+        "keep is none and aggregates. Give one of them; traits:PREFIX can be given with both."
+    )
+    body = {"query": "resources=VCPU:9", "keep": ["traits:CUSTOM_AX_"]}
+    room = http.post_json("/insight/room", body, headers=HEADERS, status=400)
+    assert refusal(room) == f"keep is traits:CUSTOM_AX_, {missing}"
+
+
+def refusal(response):
+    return response.json["errors"][0]["detail"].split("\n\n")[1].strip()
+
+
+def test_server_groups_that_cannot_be_kept_are_refused(http, store):
+    source, target = (new_provider(store, VCPU=8) for _ in range(2))
+    known, other, unknown = claim(http, {source: {"VCPU": 2}}), new_uuid(), new_uuid()
+
+    def post(*groups, status=400):
+        of = [{"policy": policy, "members": members} for policy, *members in groups]
+        body = {"provider": [source], "groups": of}
+        return http.post_json("/insight/drain", body, headers=HEADERS, status=status)
+
+    assert refusal(post(("affinity", known, other), ("anti-affinity", known, unknown))) == (
+        "Members of groups with affinity are also members of groups with anti-affinity: "
+        f"{known}. A server has one policy: remove it from the other groups."
+    )
+    assert refusal(post(("affinity", known), ("affinity", unknown))) == (
+        f"No member of a server group has allocations on a host: {unknown}. Correct the UUIDs, "
+        "or remove the group."
+    )
+    # servers that are shelved have no allocations
+    plan = post(("affinity", known, unknown), status=200).json
+    assert [each["to"][0]["uuid"] for each in plan["moves"]] == [target]
+    assert plan["assumes"][-1] == (
+        f"Members of server groups without allocations are not considered: {unknown}."
+    )
 
 
 def test_the_reason_names_what_no_other_host_has(http, store):
@@ -170,9 +231,9 @@ def test_the_reason_names_what_no_other_host_has(http, store):
         (text,) = http.get(f"/insight/drain?{query}", headers=HEADERS).json["reasons"]
         return text.removeprefix("no other enabled host has the ")
 
+    configure(http, first, "traits", ["CUSTOM_AZ_A"])
     assert reason() == "there is no other enabled host"
     second, third = (new_provider(store, VCPU=8) for _ in range(2))
-    configure(http, first, "traits", ["CUSTOM_AZ_A"])
     assert reason() == "trait CUSTOM_AZ_A of its host"
     configure(http, first, "aggregates", [RACK])
     configure(http, second, "traits", ["CUSTOM_AZ_A"])

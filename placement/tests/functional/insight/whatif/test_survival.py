@@ -158,7 +158,7 @@ class Ended:
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("by=root_trait:CUSTOM_NO_", "no host matches by=root_trait:CUSTOM_NO_"),
+        ("by=root_trait:CUSTOM_NO_", "by is root_trait:CUSTOM_NO_, and no host"),
         ("by=rack", "root_trait:PREFIX"),
         ("failures=3", "1 or 2"),
         ("failures=2&by=aggregate", "Two failures are computed for by=root only"),
