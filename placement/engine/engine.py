@@ -22,9 +22,9 @@ from placement.core.snapshot.provider_table import ParentLoop
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db import clocks
 from placement.db.connections.pools import PerProcess
+from placement.db.grouped_rows import Truncated
 from placement.db.snapshot import changes
 from placement.db.snapshot.changes import NameTables, ProviderChanges, UnknownNameError
-from placement.db.snapshot.grouped_rows import Truncated
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.store import Store
 from placement.db.transaction import Transaction

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,6 +15,7 @@ from placement.core.model import (
     ProviderAllocations,
     TypeUsage,
 )
+from placement.db import grouped_rows
 from placement.db.clocks import time_of_text, utcnow
 from placement.db.resources.providers import find_with, with_resources
 from placement.db.tables import (
@@ -32,9 +34,8 @@ _Statement = sa.Select[Any] | sa.CompoundSelect[Any]
 
 _allocation = allocations.c
 # As text: drivers convert times in Python, and only the newest is returned.
-_modified_at = sa.cast(
-    sa.func.coalesce(_allocation.updated_at, _allocation.created_at), sa.String
-).label("modified_at")
+_time = sa.func.coalesce(_allocation.updated_at, _allocation.created_at)
+_modified_at = sa.cast(_time, sa.String).label("modified_at")
 # An allocation without consumer, or whose consumer has no project or user, is not returned.
 _OWNERS = consumers.join(projects, projects.c.id == consumers.c.project_id).join(
     users, users.c.id == consumers.c.user_id
@@ -46,28 +47,36 @@ _RECORDED = _OWNED.join(resource_classes, _IS_OF_CLASS).outerjoin(consumer_types
 _class_name = resource_classes.c.name.label("resource_class")
 _amount = sa.func.sum(_allocation.used).label("amount")
 
-_ON_PROVIDER = with_resources(
-    [
+
+@cache
+def _on_provider(dialect: str) -> sa.Select[Any]:
+    """Return the statement for the allocations on a provider.
+
+    They are one text: with 20 servers a provider has 60, and to decode 60 rows takes PyMySQL a
+    third of the time of a request.
+    """
+    links = [
         (allocations, _allocation.resource_provider_id == resource_providers.c.id),
         (consumers, consumers.c.uuid == _allocation.consumer_id),
         (projects, projects.c.id == consumers.c.project_id),
         (users, sa.and_(users.c.id == consumers.c.user_id, projects.c.id.is_not(None))),
         (resource_classes, sa.and_(_IS_OF_CLASS, users.c.id.is_not(None))),
-    ],
-    _class_name,
-    _allocation.used.label("amount"),
-    _modified_at,
-    consumers.c.uuid.label("consumer_uuid"),
-    consumers.c.generation.label("consumer_generation"),
-)
+    ]
+    amount, owner = _allocation.used, (consumers.c.uuid, consumers.c.generation)
+    text = grouped_rows.joined(dialect, resource_classes.c.name, amount, *owner)
+    newest = sa.func.max(sa.case((resource_classes.c.id.is_not(None), _time)))
+    columns = text, sa.cast(newest, sa.String)
+    return with_resources(links, *columns).group_by(resource_providers.c.uuid, GENERATION)
+
+
 _root = resource_providers.alias("root")
 _OF_CONSUMER = (
     sa.select(
         _class_name,
         _allocation.used.label("amount"),
-        _modified_at,
         resource_providers.c.uuid,
         GENERATION.label("generation"),
+        _modified_at,
         consumers.c.uuid.label("consumer_uuid"),
         projects.c.external_id.label("project_id"),
         users.c.external_id.label("user_id"),
@@ -114,8 +123,13 @@ class Allocations(Statements):
 
     def on_provider(self, uuid: str) -> ProviderAllocations:
         """Return the allocations on a provider, by consumer.  Raises: ProviderNotFound."""
-        generation, rows = find_with(self._connection, _ON_PROVIDER, uuid)
-        return ProviderAllocations(generation, _allocated_resources(rows), _newest(rows))
+        statement = _on_provider(self._connection.dialect.name)
+        generation, rows = find_with(self._connection, statement, uuid)
+        text, modified_at = rows[0] if rows else (None, "")
+        classes, amounts, uuids, generations = grouped_rows.fields(text, 4)
+        allocated = zip(classes, map(int, amounts), uuids, map(int, generations), strict=True)
+        resources = _allocated_resources(allocated)
+        return ProviderAllocations(generation, resources, time_of_text(modified_at or ""))
 
     def of_consumer(self, uuid: str) -> ConsumerAllocations:
         """Return the allocations of a consumer, by provider."""
@@ -123,9 +137,11 @@ class Allocations(Statements):
         rows = [row for row in result if row.consumer_uuid == uuid]
         if not rows:
             return ConsumerAllocations(None, {}, None)
-        row, allocated = rows[0], [row[:5] for row in rows]
+        row, allocated = rows[0], [row[:4] for row in rows]
         consumer = Consumer(uuid, row.project_id, row.user_id, row.consumer_generation, row.type)
-        return ConsumerAllocations(consumer, _allocated_resources(allocated), _newest(allocated))
+        modified_at = max((row.modified_at for row in rows if row.modified_at), default="")
+        resources = _allocated_resources(allocated)
+        return ConsumerAllocations(consumer, resources, time_of_text(modified_at))
 
     def delete_on(
         self, uuids: Iterable[str], provider_ids: Collection[int], class_id: int | None = None
@@ -270,22 +286,17 @@ _USAGE = {False: _usage(_OF_PROJECT), True: _usage(_OF_USER)}
 _USAGE_BY_TYPE = {False: _usage_by_type(_OF_PROJECT), True: _usage_by_type(_OF_USER)}
 
 
-# A resource class, an amount and its time; the UUID and generation of the provider or consumer
-_Allocated = tuple[str, int, str | None, str, int]
+# A resource class, an amount, and the UUID and generation of the provider or consumer
+_Allocated = tuple[str, int, str, int]
 
 
 def _allocated_resources(rows: Iterable[_Allocated]) -> dict[str, AllocatedResources]:
     """Group rows by the UUID of the provider or consumer."""
-    generations: dict[str, int] = {}
-    resources: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for resource_class, amount, _, uuid, generation in rows:
-        generations[uuid] = generation
-        resources[uuid][resource_class] += amount
+    resources: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    for resource_class, amount, uuid, generation in rows:
+        amounts = resources[uuid, generation]
+        amounts[resource_class] = amounts.get(resource_class, 0) + amount
     return {
-        uuid: AllocatedResources(generations[uuid], dict(amounts))
-        for uuid, amounts in resources.items()
+        uuid: AllocatedResources(generation, amounts)
+        for (uuid, generation), amounts in resources.items()
     }
-
-
-def _newest(rows: Iterable[_Allocated]) -> datetime | None:
-    return time_of_text(max((time for _, _, time, _, _ in rows if time), default=""))

@@ -18,9 +18,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from placement.core.model import Inventory, Provider, ProviderState
-from placement.db import clocks
+from placement.db import clocks, grouped_rows
 from placement.db.resources.providers import SELECT_PROVIDER
-from placement.db.snapshot import grouped_rows
 from placement.db.tables import (
     LIMITS,
     inventories,

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from placement.core.model import Inventory
 from placement.core.snapshot.provider_table import InventoriesAndUsed, ProviderTable, Shared
 from placement.core.snapshot.rows import NO_ROW, Ids, numbers, wide
+from placement.db import grouped_rows
 from placement.db.clocks import time_of_text
-from placement.db.snapshot import grouped_rows
 from placement.db.snapshot.changes import INVENTORY, NameTables, inventory_of, warn_once
 from placement.db.tables import (
     GENERATION,

@@ -3,7 +3,7 @@
 # What a package may import, of ours and of other libraries besides the standard one. The most
 # specific entry counts. A package that is not here may import anything: it is at the edge.
 _VALUES = {"core", "exception"}
-_TABLES = {"db.tables", "db.errors", "db.settings", "db.writes"}
+_TABLES = {"db.tables", "db.errors", "db.settings", "db.writes", "db.grouped_rows"}
 _CLOCKS = {*_VALUES, *_TABLES, "db.connections", "db.clocks"}
 _TRANSACTION = {*_CLOCKS, "db.resources", "db.claims", "db.snapshot"}
 _STORE = {*_TRANSACTION, "db.transaction", "db.usage_counters", "db.store"}
@@ -39,6 +39,7 @@ INTERNAL = {
     "db.tables": set(),
     "db.errors": {"exception", "db.tables"},
     "db.settings": set(),
+    "db.grouped_rows": {"exception"},
     "db.writes": {"db.writes", "db.connections.messages"},
     "db.connections.messages": set(),
     "db.connections": {*_TABLES, "db.connections"},

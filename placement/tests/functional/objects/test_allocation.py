@@ -319,6 +319,15 @@ def test_allocations_of_a_consumer_without_row_are_replaced(store, host):
     assert_sound(store)
 
 
+def test_allocations_on_a_provider_have_a_consumer_with_row(store, host):
+    missing, present = uuid(), uuid()
+    for consumer in (missing, present):
+        claim(store, consumer, {host: {"VCPU": 1}})
+    delete = tables.consumers.delete().where(tables.consumers.c.uuid == missing)
+    store.write(lambda tx: tx.connection.execute(delete))
+    assert allocation.of_provider(store, host).allocations.keys() == {present}
+
+
 def test_statement_count_is_constant(store):
     """It does not depend on the numbers of classes, and of consumers in a write."""
     host = new_provider(store, VCPU=500, MEMORY_MB=500, DISK_GB=500, PCPU=500, VGPU=500)

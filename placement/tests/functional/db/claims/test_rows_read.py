@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from placement.db.grouped_rows import Truncated
 from placement.db.tables import (
     allocations,
     consumers,
@@ -62,3 +63,11 @@ def test_allocations_of_a_crowded_provider(store, crowded):
     found, rows = store.read_once(read)
     assert found == ON_THE_PROVIDER
     assert rows < 3 * found  # an allocation and its consumer, each by a key
+
+
+def test_truncated_allocations_are_an_error_that_names_the_setting(store, crowded):
+    with store.read() as tx:
+        tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 50000")
+        with pytest.raises(Truncated) as raised:
+            tx.allocations.on_provider(crowded)
+    assert "group_concat_max_len" in raised.value.reason

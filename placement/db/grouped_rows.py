@@ -33,12 +33,13 @@ class Truncated(exception.DatabaseUnavailable):
 def joined(dialect: str, *columns: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     """Return some columns of all rows as one text, NULL if there are no rows.
 
-    No value may be NULL or contain ``END``, see ``escaped``.
+    No value may contain ``END``, see ``escaped``. Rows whose first column is NULL are left out; no
+    other value may be NULL.
     """
     end = sa.literal_column(f"'{END}'", sa.Text)
     fields = [_text(column, dialect) + end for column in columns]
     row: sa.ColumnElement[str] = reduce(lambda text, field: text + field, fields)
-    count = sa.cast(sa.func.count(), sa.Text)
+    count = sa.cast(sa.func.count(columns[0]), sa.Text)
     text: sa.ColumnElement[str] = count + end + sa.func.aggregate_strings(row, _NOTHING)
     return text
 
