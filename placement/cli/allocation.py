@@ -20,7 +20,7 @@ from placement.cli.command import (
     wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
-from placement.cli.whatif import room
+from placement.cli.whatif import check_room, room
 from placement.core.text import Names, printable
 from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
@@ -68,6 +68,7 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
         add_room_arguments(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        check_room(parsed_args)
         names = CommandNames(self.app)
         if parsed_args.request_id:
             request_id = quote(parsed_args.request_id, safe="")

@@ -34,6 +34,7 @@ _AGGREGATE_UUIDS: Final = "2.41"  # aggregates have UUIDs since this microversio
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
+_EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
 _AGGREGATES = frozenset({"--member-of", "--not-member-of"})
 
@@ -207,7 +208,7 @@ class CommandNames(CloudNames):
         """Return the UUID of a provider from its UUID or name.  Raises: UnknownName."""
         if uuid := canonical_uuid(text):
             return uuid
-        if equal := self._listed({"name": text}):
+        if text and (equal := self._listed({"name": text})):
             return equal[0]["uuid"]
         roots = {provider["root_provider_uuid"] for provider in self._all_providers}
         return uuid_of(text, self.providers, "provider", roots)
@@ -223,7 +224,7 @@ class CommandNames(CloudNames):
         failure = self.failures.get(_NOVA)
         if failure and not names:
             raise CommandError(
-                f"{text} is not the UUID of an aggregate, and nova did not list the names of "
+                f"{text or _EMPTY} is not the UUID of an aggregate, and nova did not list the names of "
                 f"aggregates: {failure}"
             )
         return uuid_of(text, names, "aggregate")

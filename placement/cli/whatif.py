@@ -59,6 +59,14 @@ class PlanDrain(WrittenOutput, command.Lister):
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
 
 
+def check_room(arguments: argparse.Namespace) -> None:
+    """Return if the options of room are given for a request.  Raises: CommandError."""
+    if arguments.make_room and arguments.request_id:
+        raise CommandError("--make-room needs the query of a request: give --resource or --query.")
+    if (arguments.keep or arguments.evictable) and not arguments.make_room:
+        raise CommandError("--keep and --evictable say how to make room. Add --make-room.")
+
+
 def room(
     app: OpenStackShell, names: CommandNames, query: str, arguments: argparse.Namespace
 ) -> Shown[Response]:

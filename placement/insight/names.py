@@ -46,7 +46,10 @@ def uuid_of(name: str, names: Names, kind: str, roots: Container[str] = ()) -> s
         listed = ", ".join(f"{names[uuid]} ({uuid})" for uuid in found[:_MOST_NEAREST])
         raise UnknownName(printable(f"{name} is the name of {len(found)} {kind}s: {listed}."))
     nearest = ", ".join(nearest_names(name, names.values()))
-    similar = f" Similar names: {nearest}." if nearest else ""
+    first = min(names.values(), default="")
+    number = f" There are {len(names)}, such as {first}." if names else f" There are no {kind}s."
+    similar = f" Similar names: {nearest}." if nearest else number
+    name = name or "''"
     raise UnknownName(printable(f"No {kind} has the name {name}.{similar}"))
 
 

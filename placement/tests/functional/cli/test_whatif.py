@@ -59,6 +59,7 @@ def test_moves_are_data(openstack):
     ("arguments", "sentence"),
     [
         ([], "Name a host, or give --aggregate or --rack."),
+        ([""], "No provider has the name ''. Similar names: "),
         (["cn9"], "No provider has the name cn9. Similar names: "),
         (["--rack", "CUSTOM_RACK_9"], "There is no provider with root trait CUSTOM_RACK_9"),
         (["cn1", "--keep", "racks"], "traits:PREFIX"),
@@ -112,6 +113,18 @@ def test_servers_that_may_be_evicted(openstack):
     (first,) = json.loads(evicted)["room"]["rooms"]
     assert [each["uuid"] for each in first["consumers"]] == [LARGE]
     assert "older_than=<time>" in openstack.refused(*arguments, "--evictable", "host=cn1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--resource", "VCPU=9", "--keep", "none"], "Add --make-room."),
+        (["--resource", "VCPU=9", "--evictable", "type=INSTANCE"], "Add --make-room."),
+        (["--request-id", "req-1", "--make-room"], "--make-room needs the query of a request"),
+    ],
+)
+def test_options_of_room_without_room_or_a_request(openstack, arguments, sentence):
+    assert sentence in openstack.refused("allocation candidate explain", *arguments)
 
 
 def unwrapped(table):
