@@ -224,8 +224,8 @@ class CommandNames(CloudNames):
         failure = self.failures.get(_NOVA)
         if failure and not names:
             raise CommandError(
-                f"{text or _EMPTY} is not the UUID of an aggregate, and nova did not list the names of "
-                f"aggregates: {failure}"
+                f"{text or _EMPTY} is not the UUID of an aggregate, and nova did not list "
+                f"the names of aggregates: {failure}"
             )
         return uuid_of(text, names, "aggregate")
 
