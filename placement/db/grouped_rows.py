@@ -5,7 +5,7 @@ providers and their inventories this would take most of the time of a load.
 
 The text is the number of rows and then the fields of each row, all of them followed by ``END``.
 MySQL and MariaDB truncate a text at ``group_concat_max_len``: a truncated text has too few
-fields, or does not end with ``END``.
+fields, or does not end with ``END``. A text longer than ``max_allowed_packet`` is NULL.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from placement import exception
 
 END = "|"
+NO_ROWS = f"0{END}"
 # As SQL: a parameter would be replaced in the text of the statement at each execution.
 _NOTHING: Any = sa.literal_column("''")
 
@@ -52,19 +53,17 @@ def _text(column: sa.ColumnElement[Any], dialect: str) -> sa.ColumnElement[str]:
 
 
 def fields(text: str | None, width: int) -> list[Sequence[str]]:
-    """Return the columns of a text.
+    """Return the columns of a text, which is not NULL if there are rows.
 
     Raises: Truncated.
 
-    >>> fields("2|1|a|7|b|", 2), fields(None, 1)
+    >>> fields("2|1|a|7|b|", 2), fields(NO_ROWS, 1)
     ([['1', '7'], ['a', 'b']], [[]])
     """
-    if text is None:
-        return [[]] * width
-    count, *values = text.split(END)
-    if values.pop() or len(values) != int(count) * width:
+    count, *values = (text or "").split(END)
+    if not values or values.pop() or len(values) != int(count) * width:
         raise Truncated(
-            f"The database server truncated the text of {count} rows at {len(text)} characters: "
+            f"The database server truncated a text of many rows at {len(text or '')} characters: "
             "its group_concat_max_len or max_allowed_packet is too small."
         )
     return [values[number::width] for number in range(width)]

@@ -20,9 +20,8 @@ LOCK_TIMEOUT_SECONDS = 10
 # A transaction that executes no statement for longer has lost its client. The locks of a client on
 # an unresponsive host would otherwise remain for hours.
 IDLE_TIMEOUT_SECONDS = 15
-# The maximum length of the joined values of many rows; MySQL truncates longer texts. 250,000
-# allocations on a provider are as long. It is also the default of max_allowed_packet.
-MAX_JOINED_LENGTH = 2**24
+# The maximum length of the joined values of many rows; MySQL truncates longer texts.
+MAX_JOINED_LENGTH = 2**20
 
 # Added to the SQL mode: a text that a column cannot store is refused, and a row can have the id 0.
 REQUIRED_SQL_MODES = "STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO"

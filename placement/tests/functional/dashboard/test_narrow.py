@@ -98,7 +98,9 @@ def test_the_amounts_of_a_finding_are_below_their_class(realistic, open_page):
         open_at(page, width)
         row = page.locator("tbody tr", has_text="MEMORY_MB").first
         row.wait_for(timeout=60_000)
-        place = row.locator(".stacked").first.locator("> span").all_inner_texts().index("MEMORY_MB")
+        place = (
+            row.locator(".stacked").first.locator("> span").all_inner_texts().index("MEMORY_MB")
+        )
         amounts = row.locator(f".stacked > span:nth-child({place + 1})").all()
         assert len(amounts) > 1
         assert len({amount.bounding_box()["x"] for amount in amounts}) == 1

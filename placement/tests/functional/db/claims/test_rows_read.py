@@ -65,9 +65,38 @@ def test_allocations_of_a_crowded_provider(store, crowded):
     assert rows < 3 * found  # an allocation and its consumer, each by a key
 
 
-def test_truncated_allocations_are_an_error_that_names_the_setting(store, crowded):
+@pytest.fixture
+def longest(store):
+    """Limit the texts of the server to a length, in bytes."""
+
     with store.read() as tx:
-        tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 50000")
+        (before,) = tx.connection.exec_driver_sql("SELECT @@max_allowed_packet").one()
+        engine = tx.connection.engine
+
+    def limit(length):
+        with store.read() as tx:
+            tx.connection.exec_driver_sql(f"SET GLOBAL max_allowed_packet = {length}")
+        engine.dispose()  # a connection keeps the value that it began with
+
+    yield limit
+    limit(before)
+
+
+def test_allocations_that_are_too_long_for_one_text_are_several(store, crowded):
+    with store.read() as tx:
+        tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 65536")
+        assert len(tx.allocations.on_provider(crowded).allocations) == ON_THE_PROVIDER
+
+
+def test_allocations_that_are_too_long_for_a_message_are_several_texts(store, crowded, longest):
+    longest(65_536)
+    with store.read() as tx:
+        assert len(tx.allocations.on_provider(crowded).allocations) == ON_THE_PROVIDER
+
+
+def test_texts_that_remain_too_long_are_an_error_that_names_the_settings(store, crowded):
+    with store.read() as tx:
+        tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 100")
         with pytest.raises(Truncated) as raised:
             tx.allocations.on_provider(crowded)
-    assert "group_concat_max_len" in raised.value.reason
+    assert "group_concat_max_len or max_allowed_packet" in raised.value.reason
