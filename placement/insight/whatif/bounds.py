@@ -26,23 +26,17 @@ from placement.insight.whatif.model import Demand, Needs, Resources, Scene
 _MOST = 2**62
 
 
-def relaxed(scene: Scene) -> Snapshot:
-    """Return the snapshot after all consumers of a scene released their allocations."""
-    released = Counter[tuple[str, int]]()
-    for demand in scene.demands:
-        for key, amount in demand.needs.remaining:
-            released[key] -= amount * len(demand.holders)
-    return claimed(scene.remaining, released)
-
-
 class Bounds:
-    """The proofs for one scene."""
+    """The proofs for one scene; ``snapshot`` is relaxed."""
 
     def __init__(self, scene: Scene, deadline: Deadline) -> None:
         self._scene = scene
         self._deadline = deadline
-        self.snapshot = relaxed(scene)
-
+        released = Counter[tuple[str, int]]()
+        for demand in scene.demands:
+            for key, amount in demand.needs.remaining:
+                released[key] -= amount * len(demand.holders)
+        self.snapshot = claimed(scene.remaining, released)
         self.fitting = cache(self._fitting_of)
 
     def allowed(self, demand: Demand) -> Mask:
@@ -79,7 +73,7 @@ class _OfTargets:
 
     def __init__(self, scene: Scene, snapshot: Snapshot, needs: Needs) -> None:
         self._snapshot = snapshot
-        self._demands = [each for each in scene.demands if each.needs.is_as_strict_as(needs)]
+        self._demands = [each for each in scene.demands if each.needs.of_root >= needs.of_root]
         targets = scene.targets(needs)
         self._members: Mask = targets[snapshot.forest.root]
         self._sharing = snapshot.sharing.numbers

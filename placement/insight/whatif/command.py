@@ -196,15 +196,12 @@ def _headline(document: Response, names: Names) -> str:
     stuck = document["stuck"]
     if not stuck:
         return text
+    first = f"{_named(stuck[0], names)} ({stuck[0]['text']})"
     verb = "does" if len(stuck) == 1 else "do"
     if document["verdict"] == "undetermined":
         verb = "has" if len(stuck) == 1 else "have"
-        return f"{text}; {len(stuck)} {verb} no place in this plan: {_first(stuck, names)}"
-    return f"{text}; {len(stuck)} {verb} not: {_first(stuck, names)}"
-
-
-def _first(stuck: Sequence[Response], names: Names) -> str:
-    return f"{_named(stuck[0], names)} ({stuck[0]['text']})"
+        return f"{text}; {len(stuck)} {verb} no place in this plan: {first}"
+    return f"{text}; {len(stuck)} {verb} not: {first}"
 
 
 def _named(consumer: Response, names: Names) -> str:

@@ -8,7 +8,15 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import first
 from placement.insight.documents import Json, document
 from placement.insight.whatif.drain import Drain
-from placement.insight.whatif.model import Allocations, Holder, Needs, Scene, Verdict
+from placement.insight.whatif.model import (
+    Allocations,
+    Holder,
+    Keep,
+    Needs,
+    NeedsReader,
+    Scene,
+    Verdict,
+)
 from placement.insight.whatif.room import Rooms
 from placement.insight.whatif.server_groups import ServerGroups
 from placement.insight.whatif.survival import Outcome
@@ -32,6 +40,7 @@ def of_drain(
     snapshot: Snapshot, tops: Sequence[int], scene: Scene, result: Drain, limit: int | None
 ) -> Json:
     """Return the document of GET /insight/drain."""
+    reader = NeedsReader(snapshot, scene.drained, Keep())
     return document(
         complete=result.is_complete,
         verdict=result.verdict,
@@ -43,7 +52,7 @@ def of_drain(
         moves=[
             {
                 **_consumer(move.holder),
-                "from": [provider(snapshot, row) for row in _left(snapshot, move.holder)],
+                "from": [provider(snapshot, row) for row in reader.roots(move.holder.allocations)],
                 "to": [provider(snapshot, move.root)],
                 "allocations": _by_uuid(snapshot, move.allocations),
             }
@@ -58,7 +67,7 @@ def of_drain(
             }
             for each in result.stuck
         ],
-        skipped=[{"consumer": each.holder.uuid, "reason": each.reason} for each in scene.skipped],
+        skipped=[{"consumer": uuid, "reason": reason} for uuid, reason in scene.skipped.items()],
         assumes=_assumes(scene.groups),
     )
 
@@ -154,13 +163,6 @@ def _consumer(holder: Holder) -> Mapping[str, str | None]:
 
 def _by_uuid(snapshot: Snapshot, allocations: Allocations) -> Mapping[str, Mapping[str, int]]:
     return {snapshot.forest.uuids[row]: amounts for row, amounts in allocations.items()}
-
-
-def _left(snapshot: Snapshot, holder: Holder) -> Sequence[int]:
-    """Return the roots of the trees that a consumer leaves, without sharing providers."""
-    sharing = snapshot.sharing.mask(snapshot.size)
-    rows = [row for row in holder.allocations if not sharing[row]] or list(holder.allocations)
-    return sorted({snapshot.forest.root.item(row) for row in rows})
 
 
 def _total(needs: Needs) -> Mapping[str, int]:

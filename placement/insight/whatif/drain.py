@@ -15,7 +15,7 @@ from placement.exception import SearchDeadlineExceeded
 from placement.insight.whatif.bounds import Bounds
 from placement.insight.whatif.exhaustion import Exhaustion, TooManyPlansError
 from placement.insight.whatif.model import Holder, Move, Needs, Scene, Verdict
-from placement.insight.whatif.placing import Placement, place
+from placement.insight.whatif.placing import Placement
 
 TIME_OVER: Final = (
     "the time limit of the plan was reached ([placement]candidate_search_budget_seconds)"
@@ -57,7 +57,7 @@ def drain(scene: Scene, deadline: Deadline) -> Drain:
     Cost: a few array operations for each different needs, and a few microseconds for each move.
     """
     try:
-        placement = place(scene, deadline)
+        placement = Placement(scene, deadline)
     except SearchDeadlineExceeded:
         return Drain("undetermined", (), (), (TIME_OVER,), is_complete=False)
     if not placement.stuck:

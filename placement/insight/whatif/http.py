@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 import webob
 
 from placement import policies
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import NO_ROWS, Mask
+from placement.core.snapshot.rows import NO_ROWS
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical, first
 from placement.engine.engine import View
@@ -20,7 +19,7 @@ from placement.insight.documents import Json
 from placement.insight.names import similar_names
 from placement.insight.whatif import document, sql
 from placement.insight.whatif.drain import drain
-from placement.insight.whatif.model import Keep, Scene
+from placement.insight.whatif.model import Keep, Scene, with_children
 from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroup, ServerGroups
 from placement.insight.whatif.survival import Survival, hosts_by
 from placement.parse import validation
@@ -152,7 +151,7 @@ def _drained(
 ) -> Json:
     snapshot, store = view.snapshot, request.services.store
     tops = selected(snapshot, values)
-    drained = _mask(snapshot, tops)
+    drained = with_children(snapshot, tops)
     if (count := sql.count(store, view, drained)) > sql.MOST_CONSUMERS:
         raise BadRequest(
             f"The {len(tops)} providers have {count} consumers; a plan has at most "
@@ -285,11 +284,3 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
 def _none(snapshot: Snapshot, condition: str, noun: str, unknown: str) -> str:
     existing = _existing(snapshot, noun, unknown)
     return f"There is no provider {condition}; sharing providers do not count. {existing}"
-
-
-def _mask(snapshot: Snapshot, tops: Sequence[int]) -> Mask:
-    """Return the drained rows: the providers and all providers below them."""
-    mask = np.zeros(snapshot.size, dtype=np.bool_)
-    for top in tops:
-        mask[snapshot.forest.members(top)] = True
-    return mask

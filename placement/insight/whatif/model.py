@@ -11,7 +11,7 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property, reduce
 from typing import Final, Literal, Self
@@ -121,10 +121,6 @@ class Needs:
         for row, resources in self.shared:
             yield from (((name, row), amount) for name, amount in resources)
 
-    def is_as_strict_as(self, other: "Needs") -> bool:
-        """Return whether each target of these needs is a target of the other needs."""
-        return self.of_root >= other.of_root
-
 
 @dataclass(frozen=True, slots=True)
 class Demand:
@@ -132,14 +128,6 @@ class Demand:
 
     needs: Needs
     holders: tuple[Holder, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A consumer for which nothing is planned."""
-
-    holder: Holder
-    reason: SkipReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +144,14 @@ class Scene:
     """The drained providers of a snapshot, and what their consumers need.
 
     ``remaining`` is the snapshot without the drained providers, ``demands`` are in the order in
-    which they are placed: the largest share of an average root first.
+    which they are placed: the largest share of an average root first. ``skipped`` are the
+    consumers for which nothing is planned.
     """
 
     remaining: Snapshot
     drained: Mask
     demands: Sequence[Demand]
-    skipped: Sequence[Skipped]
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
     groups: ServerGroups = NO_GROUPS
 
     @classmethod
@@ -177,14 +166,14 @@ class Scene:
         """Return the scene of drained rows and the consumers that have allocations on them."""
         reader = NeedsReader(snapshot, drained, keep)
         by_needs: dict[tuple[Needs, str], list[Holder]] = {}
-        skipped = []
+        skipped: dict[str, SkipReason] = {}
         for holder in sorted(holders, key=lambda holder: holder.uuid):
             needs = _needs_or_reason(reader, holder)
             if isinstance(needs, Needs):
                 member = holder.uuid if holder.uuid in groups else ""
                 by_needs.setdefault((needs, member), []).append(holder)
             else:
-                skipped.append(Skipped(holder, needs))
+                skipped[holder.uuid] = needs
         demands = [Demand(needs, tuple(equal)) for (needs, _), equal in by_needs.items()]
         return replace(cls.in_order(snapshot, drained, demands, groups), skipped=skipped)
 
@@ -207,7 +196,7 @@ class Scene:
             return -share(demand.needs, average), uuid not in groups, uuid
 
         ordered = sorted(demands, key=order)
-        return cls(without(snapshot, drained), drained, ordered, (), groups)
+        return cls(without(snapshot, drained), drained, ordered, groups=groups)
 
     @cached_property
     def consumers(self) -> int:
@@ -265,14 +254,13 @@ class NeedsReader:
         self._of_root = cache(lambda root: keep.of(snapshot.entries.state(root)))
         self._known: dict[Needs, Needs] = {}
 
-    def root_of(self, allocations: Allocations) -> int | None:
-        """Return the root of the tree with the allocations, None if there are several trees.
+    def roots(self, allocations: Allocations) -> Sequence[int]:
+        """Return the roots of the trees with the allocations.
 
         Sharing providers do not count, unless there are no others.
         """
         local = [row for row in allocations if not self._sharing.item(row)] or allocations
-        roots = {self._root.item(row) for row in local}
-        return roots.pop() if len(roots) == 1 else None
+        return sorted({self._root.item(row) for row in local})
 
     def needs(self, allocations: Allocations, root: int) -> Needs:
         """Return the needs of a consumer in the tree of a root; equal needs are one object."""
@@ -304,8 +292,16 @@ def _needs_or_reason(reader: NeedsReader, holder: Holder) -> Needs | SkipReason:
         return "migration"
     if holder.is_changed:
         return "changed"
-    root = reader.root_of(holder.allocations)
-    return "several_trees" if root is None else reader.needs(holder.allocations, root)
+    roots = reader.roots(holder.allocations)
+    return "several_trees" if len(roots) > 1 else reader.needs(holder.allocations, roots[0])
+
+
+def with_children(snapshot: Snapshot, rows: Iterable[int]) -> Mask:
+    """Return the rows and all providers below them."""
+    mask = np.zeros(snapshot.size, dtype=np.bool_)
+    for row in rows:
+        mask[snapshot.forest.members(row)] = True
+    return mask
 
 
 def average_root(snapshot: Snapshot) -> Mapping[str, float]:

@@ -30,41 +30,26 @@ from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Ne
 _BLOCK = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """The moves that were found, the consumers without one, and the snapshot after the moves."""
-
-    moves: Sequence[Move]
-    stuck: Sequence[Demand]
-    after: Snapshot
-
-
-def place(scene: Scene, deadline: Deadline) -> Placement:
-    """Return moves of as many consumers as the order allows.
+    """Moves of as many consumers as the order allows, ``stuck`` consumers, the state after them.
 
     Raises: SearchDeadlineExceeded.
     """
-    placing = _Placing(scene, deadline)
-    stuck = []
-    for demand in scene.demands:
-        left = placing.placed(demand)
-        if left:
-            stuck.append(Demand(demand.needs, tuple(left)))
-    return Placement(placing.moves, stuck, placing.snapshot)
-
-
-class _Placing:
-    """The state between two moves."""
 
     def __init__(self, scene: Scene, deadline: Deadline) -> None:
         self._scene = scene
         self._deadline = deadline
         self._scarcest = scarcest_classes(scene)
         self._roots = dict(scene.staying)  # of members of server groups
-        self.snapshot = scene.remaining
+        self.after = scene.remaining
         self.moves: list[Move] = []
+        self.stuck = [
+            Demand(demand.needs, tuple(left))
+            for demand in scene.demands
+            if (left := self._placed(demand))
+        ]
 
-    def placed(self, demand: Demand) -> Sequence[Holder]:
+    def _placed(self, demand: Demand) -> Sequence[Holder]:
         """Place the consumers of a demand; return those that fit nowhere."""
         left: Sequence[Holder] = demand.holders
         for kept, targets in self._scene.variants(demand.needs):
@@ -88,7 +73,7 @@ class _Placing:
         for member in groups.together(server, self._roots) & self._totals.keys():
             together.update(self._totals[member])
         for name, amount in together.items():
-            targets = targets & (free_by_root(self.snapshot, name) >= amount)
+            targets = targets & (free_by_root(self.after, name) >= amount)
         return targets
 
     @cached_property
@@ -106,7 +91,7 @@ class _Placing:
         resident = dict(variant.needs.resident)
         own = {key: -amount for key, amount in resident.items()}
         while holders:
-            snapshot = claimed(self.snapshot, own)
+            snapshot = claimed(self.after, own)
             remaining = list(holders)
             taken: Counter[tuple[str, int]] = Counter()
             for root, amounts in self._assignments(snapshot, variant):
@@ -122,8 +107,8 @@ class _Placing:
                 if not remaining:
                     break
             added = {key: amount - resident.get(key, 0) for key, amount in taken.items()}
-            self.snapshot = claimed(
-                self.snapshot, {key: amount for key, amount in added.items() if amount > 0}
+            self.after = claimed(
+                self.after, {key: amount for key, amount in added.items() if amount > 0}
             )
             if len(remaining) == len(holders):
                 return remaining

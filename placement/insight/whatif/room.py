@@ -39,6 +39,7 @@ from placement.insight.whatif.model import (
     Scene,
     average_root,
     share,
+    with_children,
 )
 from placement.insight.whatif.placing import free_by_root
 from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroups
@@ -256,8 +257,7 @@ class _Tree:
     def __init__(self, search: _Search, root: int, consumers: Sequence[Holder]) -> None:
         self._search = search
         self._root = root
-        tree = np.zeros(search.snapshot.size, dtype=np.bool_)
-        tree[search.snapshot.forest.members(root)] = True
+        tree = with_children(search.snapshot, [root])
         task = search.task
         scene = Scene.of(search.snapshot, tree, consumers, task.keep, task.groups)
         self._scene = replace(scene, demands=list(_by_allocations(scene.demands)))
@@ -271,7 +271,7 @@ class _Tree:
         demands, tried = self._with_targets(), 0
         if not self._has_room(demands):
             return None
-        for size in range(least, _count(demands) + 1):
+        for size in range(least, sum(len(each.holders) for each in demands) + 1):
             for chosen in self._sets(demands, size):
                 if not self._has_room(chosen):
                     continue
@@ -369,10 +369,6 @@ class _Tree:
         if move is not None:
             frees -= self._search.freed(move.allocations, self._root)
         return Leaving(holder, frees, move)
-
-
-def _count(demands: Iterable[Demand]) -> int:
-    return sum(len(demand.holders) for demand in demands)
 
 
 def _by_key(allocations: Allocations) -> Mapping[tuple[str, int], int]:

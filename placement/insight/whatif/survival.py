@@ -31,6 +31,7 @@ from placement.insight.whatif.model import (
     NeedsReader,
     Scene,
     Verdict,
+    with_children,
 )
 
 _EMPTIEST = 128
@@ -93,8 +94,8 @@ class Survival:
     def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
         for group in groups:
             self._deadline.tick()
-            root = reader.root_of(group.allocations)
-            if root is None:
+            root, *others = reader.roots(group.allocations)
+            if others:
                 self.skipped += group.count
             elif self._is_host[root]:
                 self._by_root[root][reader.needs(group.allocations, root)] += group.count
@@ -158,14 +159,11 @@ class Survival:
         return total
 
     def _scene(self, needs: Counter[Needs], domain: Domain) -> Scene:
-        drained = np.zeros(self._snapshot.size, dtype=np.bool_)
-        for root in domain.roots:
-            drained[self._snapshot.forest.members(root)] = True
         demands = [
             Demand(each, tuple(Holder(f"{n}", None, None, {}) for n in range(count)))
             for each, count in needs.items()
         ]
-        return Scene.in_order(self._snapshot, drained, demands)
+        return Scene.in_order(self._snapshot, with_children(self._snapshot, domain.roots), demands)
 
 
 def hosts_by(snapshot: Snapshot, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
@@ -181,7 +179,7 @@ class _QuickCheck:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), (), ())
+        self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), ())
         self._free = cache(lambda name: free_by_row(snapshot, name))
         self._targets = cache(self._targets_of)
 

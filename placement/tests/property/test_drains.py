@@ -35,7 +35,7 @@ def verdict(seed: int, *, has_groups: bool = False) -> str:
     case = random_case(rng := random.Random(seed))
     case = with_groups(rng, case) if has_groups else case
     scene, result, number_of = planned(case)
-    skipped = {each.holder.uuid for each in scene.skipped}
+    skipped = set(scene.skipped)
     several = {
         uuid for uuid, held in case.consumers.items() if BruteForce(case).source(held) is None
     }
