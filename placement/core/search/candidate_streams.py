@@ -153,7 +153,7 @@ class CandidateGenerator:
     def standalone(self, rows: Sequence[int]) -> list[Candidate]:
         """Return the candidates of anchors whose one provider serves all slots."""
         shape = self._shapes.solution((0,) * len(self._slotted.slots)).shape
-        return list(map(Candidate, repeat(shape), zip(rows)))
+        return list(zip(repeat(shape), zip(rows), strict=False))
 
     def breadth_first(
         self, anchors: Sequence[int] | Indices, expected: int | None = None
@@ -231,7 +231,7 @@ class CandidateGenerator:
         rows = block.rows[np.add.outer(np.array(starts, dtype=np.intp), np.maximum(options, 0))]
         is_shared = options < 0
         rows[:, is_shared] = ~options[is_shared]
-        return map(Candidate, repeat(solution.shape), map(tuple, rows.tolist()))
+        return zip(repeat(solution.shape), map(tuple, rows.tolist()), strict=False)
 
     def _stream(
         self, block: Block, number: int, rng: random.Random | None, skipped: int = 0
@@ -258,7 +258,7 @@ class CandidateGenerator:
             tick()
             index += 1
             providers = [rows[option] if option >= 0 else ~option for option in solution.options]
-            candidate = Candidate(solution.shape, tuple(providers))
+            candidate = (solution.shape, tuple(providers))
             if solution.is_in_other_trees or has_sharing:
                 if candidate in self._repeatable:
                     continue

@@ -18,7 +18,7 @@ from placement.core.snapshot.snapshot import Snapshot
 class CandidateShape:
     """The common part of candidates that differ only in the providers that they name.
 
-    Providers are numbered by their index in ``Candidate.rows``; the first
+    Providers are numbered by their index in the rows; the first
     ``len(allocations)`` have an allocation, the following providers serve
     resourceless groups only. A search has few shapes; they are compared by identity, so that
     a renderer can prepare one template for each.
@@ -28,11 +28,8 @@ class CandidateShape:
     mappings: Mapping[str, tuple[int, ...]]
 
 
-class Candidate(NamedTuple):
-    """One way to satisfy a request: a shape, and the rows of its providers."""
-
-    shape: CandidateShape
-    rows: tuple[int, ...]
+Candidate = tuple[CandidateShape, tuple[int, ...]]
+"""One way to satisfy a request: a shape, and the rows of its providers."""
 
 
 class WholeTrees(Iterable[ProviderEntry]):

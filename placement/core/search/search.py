@@ -51,7 +51,7 @@ from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.entries import ProviderEntry
-from placement.core.snapshot.rows import Indices, numbers
+from placement.core.snapshot.rows import Indices, different, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded, UnknownResourceClass, UnknownTrait
 
@@ -287,24 +287,17 @@ def summaries(
     forest, described = snapshot.forest, numbers(())
     for batch in batches(candidates):
         deadline.check()
-        rows = numbers(chain.from_iterable(_allocating(batch)))
+        rows = numbers([row for shape, rows in batch for row in rows[: len(shape.allocations)]])
         rows = forest.root[rows] if whole_trees else rows
-        described = np.unique(np.concatenate([described, rows]))
+        described = different(np.concatenate([described, rows]))
     if begins_with_first and candidates:
-        first = candidates[0].rows[0]
+        first = candidates[0][1][0]
         first = forest.root.item(first) if whole_trees else first
         start = described.searchsorted(first)
         described = np.concatenate([described[start:], described[:start]])
     if whole_trees:
         return WholeTrees(snapshot, described)
     return snapshot.entries.take(described.tolist())
-
-
-def _allocating(candidates: Sequence[Candidate]) -> Iterator[tuple[int, ...]]:
-    """Yield the providers of each candidate that have an allocation."""
-    counts = {shape: len(shape.allocations) for shape in {shape for shape, _ in candidates}}
-    for shape, rows in candidates:
-        yield rows[: counts[shape]]
 
 
 def check_names(snapshot: Snapshot, request: CandidateRequest) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.search.candidates import Candidate, Candidates, CandidateShape
+from placement.core.search.candidates import Candidates, CandidateShape
 from placement.core.snapshot.entries import ProviderEntry
 from placement.http import response as http_response
 from placement.microversion import VERSIONS, Version
@@ -49,10 +49,10 @@ ALONE = CandidateShape(allocations=({"VCPU": 2, "DISK_GB": 5},), mappings={"": (
 ODD = CandidateShape(allocations=({'CUSTOM_100%_"': 1},), mappings={"%s": (0,)})
 FOUND = Candidates(
     candidates=(
-        Candidate(SHARED, (1, 2, 0)),
-        Candidate(ALONE, (0,)),
-        Candidate(ALONE, (2,)),
-        Candidate(ODD, (1,)),
+        (SHARED, (1, 2, 0)),
+        (ALONE, (0,)),
+        (ALONE, (2,)),
+        (ODD, (1,)),
     ),
     summaries=(
         entry(HOST, None, HOST, traits=("CUSTOM_A", "HW_B", "HW_A")),
@@ -162,7 +162,7 @@ def test_a_long_response_is_never_in_memory_as_a_whole(monkeypatch):
     groups = tuple(RequestGroup(suffix=suffix, resources={"VCPU": 1}) for suffix in suffixes)
     shape = CandidateShape(({"VCPU": 1900},), dict.fromkeys(suffixes, (0,)))
     hosts = [f"{number:08}-1111-2222-3333-444444444444" for number in range(200)]
-    found = Candidates([Candidate(shape, (row,)) for row in range(len(hosts))], (), hosts)
+    found = Candidates([(shape, (row,)) for row in range(len(hosts))], (), hosts)
     write = partial(pieces, found, CandidateRequest(groups), VERSIONS[-1])
     checks = []
     tracemalloc.start()
