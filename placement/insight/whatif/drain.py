@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from placement.core.requirement import MemberOf, RootTrait
+from placement.core.search.anchors import roots_in_aggregates
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import AmountArray
 from placement.core.snapshot.snapshot import Snapshot
@@ -187,8 +188,9 @@ def _largest_by_root(snapshot: Snapshot, name: str) -> AmountArray:
     largest = np.zeros(snapshot.size, dtype=np.int64)
     free = np.minimum(column.free, np.maximum(column.allocatable, 0))
     np.maximum.at(largest, snapshot.forest.root[column.rows], free)
-    is_shared = np.isin(column.rows, snapshot.sharing.numbers)
-    np.maximum(largest, free[is_shared].max(initial=0), out=largest)
+    for at in np.flatnonzero(np.isin(column.rows, snapshot.sharing.numbers) & (free > 0)):
+        state = snapshot.entries.state(column.rows.item(at))
+        largest[roots_in_aggregates(snapshot, state.aggregates) & (largest < free[at])] = free[at]
     return largest
 
 

@@ -271,6 +271,20 @@ def test_free_amounts_of_hosts_that_may_not_take_it_are_not_denied(http, store):
     assert reason() == "needs 3 VCPU; no other host has any free"
 
 
+def test_only_storage_that_a_host_can_use_counts_as_free(http, store):
+    storages = []
+    for aggregate in (RACK, new_uuid()):
+        storages.append(storage := new_provider(store, DISK_GB=100))
+        configure(http, storage, "traits", [SHARING_TRAIT])
+        host = new_provider(store, VCPU=8)
+        for each in (storage, host):
+            configure(http, each, "aggregates", [aggregate])
+        claim(http, {host: {"VCPU": 3}, storage: {"DISK_GB": 20}})
+    plan = drained(http, f"provider={storages[0]}")
+    assert plan["reasons"] == ["needs 20 DISK_GB; no host that may take it has any free"]
+    assert drained(http, f"provider={storages[0]}", keep="none")["verdict"] == "fits"
+
+
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     monkeypatch.setattr("placement.insight.whatif.http.MOST_PROVIDERS", 1)
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
