@@ -28,11 +28,10 @@ _ENCODE = "Write the character @ of a user or a password as %40"
 
 
 class StoreManager:
-    """The store of the process, and a store that replaces it for a while."""
+    """The store of the process."""
 
     def __init__(self) -> None:
         self._store: Store | None = None
-        self._replacement: Store | None = None
 
     def configure(self, settings: DatabaseSettings) -> None:
         """Use this database, unless one is configured already."""
@@ -42,26 +41,12 @@ class StoreManager:
         self._store = Store(settings)
 
     def store(self, settings: DatabaseSettings) -> Store:
-        """Return the store for the settings: the configured one, if it has these settings.
-
-        A store set by ``replaced`` is returned for any settings.
-        """
-        if self._replacement is not None:
-            return self._replacement
+        """Return the store for the settings: the configured one, if it has these settings."""
         if self._store is None or self._store.settings != settings:
             if self._store is not None:
                 self._store.dispose()
             self._store = Store(settings)
         return self._store
-
-    @contextmanager
-    def replaced(self, store: Store) -> Iterator[Store]:
-        """Replace the store of this process for the duration of the context, for tests."""
-        before, self._replacement = self._replacement, store
-        try:
-            yield store
-        finally:
-            self._replacement = before
 
 
 placement_context_manager = StoreManager()

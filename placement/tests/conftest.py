@@ -26,6 +26,7 @@ from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.tests.support import compiled, environment, loggers, servers
+from placement.tests.support.stores import replaced_store
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
 
@@ -239,7 +240,7 @@ def application(conf: cfg.ConfigOpts):
 
     store = Store(db_api.settings(conf))
     store.is_ready = True  # functional/test_deploy.py tests the checks of the start
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         yield deploy.loadapp(conf)
     store.dispose()
 

@@ -36,9 +36,8 @@ class Database(fixtures.Fixture):
         else:
             migration.sync(store)
         seed.sync(store)
-        replaced = db_api.placement_context_manager.replaced(store)
-        replaced.__enter__()
-        self.addCleanup(replaced.__exit__, None, None, None)
+        manager = db_api.placement_context_manager
+        self.useFixture(fixtures.MockPatchObject(manager, "store", lambda _settings: store))
 
     def _options(self):
         """Return the options of a private database, independent of the configuration."""

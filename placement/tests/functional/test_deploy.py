@@ -6,6 +6,7 @@ import webtest
 from placement import db_api, deploy
 from placement.db.store import Store
 from placement.tests.support.processes import LATEST
+from placement.tests.support.stores import replaced_store
 
 
 @pytest.fixture
@@ -13,7 +14,7 @@ def application(conf):
     """The service, started as in production: it checks and completes its database."""
     store = Store(db_api.settings(conf))
     assert not store.is_ready
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         yield deploy.loadapp(conf)
     assert store.is_ready
     store.dispose()

@@ -40,6 +40,7 @@ from placement.tests.property.strategies import (
 from placement.tests.support.oracle import Oracle
 from placement.tests.support.queries import request_of
 from placement.tests.support.requests import older
+from placement.tests.support.stores import replaced_store
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 
@@ -110,7 +111,7 @@ def http(kept_databases, tmp_path_factory):
     shutil.copy(sa.make_url(kept_databases("sqlite")).database, folder / "placement")
     options = service_options(f"sqlite:///{folder / 'placement'}")
     store = Store(db_api.settings(options))
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         http = webtest.TestApp(deploy.loadapp(options))
         for name in {*TRAITS, *CLASSES}:
             kind = "resource_classes" if name in CLASSES else "traits"

@@ -20,6 +20,7 @@ from placement.tests.conftest import empty, service_options
 from placement.tests.support import servers
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.scenarios import scenarios, suite
+from placement.tests.support.stores import replaced_store
 
 SCENARIOS = ("allocation", "allocation-candidates", "inventory", "insight-cloud", "reshaper")
 DATABASE = "placement"
@@ -127,7 +128,7 @@ def use(url, patch, folder):
 
 def run_scenario(path, conf):
     store = Store(db_api.settings(conf))
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         result = unittest.TestResult()
         suite(path, deploy.loadapp(conf)).run(result)
         assert result.wasSuccessful(), result.failures + result.errors

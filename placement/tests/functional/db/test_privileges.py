@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 import webtest
 
-from placement import db_api, deploy
+from placement import deploy
 from placement.db.schema import migration
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
@@ -14,6 +14,7 @@ from placement.tests.conftest import service_options
 from placement.tests.functional.db.connections.test_dumps import ADMIN, statuses
 from placement.tests.support import docs
 from placement.tests.support.factories import new_provider
+from placement.tests.support.stores import replaced_store
 
 STATEMENT = re.compile(r"^   ((?:CREATE|GRANT) .*;)$", re.MULTILINE)
 PAGE = (docs.SOURCE / "install" / "databases.rst").read_text()
@@ -39,7 +40,7 @@ def store(request, server, worker):
 
 def test_the_user_of_the_page_can_sync_and_serve(store):
     migration.sync(store)
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         application = deploy.loadapp(service_options(store.settings.connection))
     http = webtest.TestApp(application, extra_environ=ADMIN)
     host = new_provider(store, VCPU=8)

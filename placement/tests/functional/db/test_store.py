@@ -106,14 +106,6 @@ def test_a_database_is_configured_once(conf, manager, caplog):
     assert manager.store(db_api.settings(conf)) is first
 
 
-def test_replaced_store_is_used_by_all_callers(conf, manager, store):
-    with manager.replaced(store):
-        assert db_api.store(conf) is store
-    other = db_api.store(conf)
-    assert other is not store
-    other.dispose()
-
-
 def test_store_is_prepared_once(conf, manager, empty_database_url):
     conf.set_override("connection", empty_database_url, "placement_database")
     with pytest.raises(revisions.SchemaTooOld):

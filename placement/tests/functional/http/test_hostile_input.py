@@ -16,6 +16,7 @@ from placement.db.schema import migration
 from placement.db.store import Store
 from placement.handler import ROUTE_DECLARATIONS
 from placement.tests.conftest import BACKENDS, service_options
+from placement.tests.support.stores import replaced_store
 
 HEADERS = {
     "X-Auth-Token": "nova",
@@ -247,7 +248,7 @@ def utf8mb4(empty_database_url, server, backend):
     conf = service_options(empty_database_url)
     store = Store(db_api.settings(conf))
     migration.sync(store)
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         client = webtest.TestApp(deploy.loadapp(conf), lint=False)
         start(client)
         yield client

@@ -20,6 +20,7 @@ from placement.tests.functional.docs.pages import executed
 from placement.tests.support.processes import LATEST
 from placement.tests.support.sql import ADD_ALLOCATION, ADD_INVENTORY, NOW
 from placement.tests.support.sql import execute as execute_in
+from placement.tests.support.stores import replaced_store
 from placement.wsgi import read_configuration
 
 MOVE = executed("admin/migration", "Migration from nova_api")
@@ -225,7 +226,7 @@ def serves(url):
     conf = read_configuration([], {("placement_database", "connection"): url})
     conf.set_override("auth_strategy", "noauth2", "api")
     store = Store(db_api.settings(conf))
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         http = webtest.TestApp(deploy.loadapp(conf))
         shown = http.get("/allocation_candidates?resources=DISK_GB:1", headers=LATEST).json
         assert shown["provider_summaries"][UUIDS[0]]["resources"] == {

@@ -19,6 +19,7 @@ import pytest
 import webob
 
 from placement.core.model import SHARING_TRAIT
+from placement.tests.support.stores import replaced_store
 
 # two rounds; a long run: STRESS_AGREEMENT_SECONDS=600, on each database
 SECONDS = float(os.environ.get("STRESS_AGREEMENT_SECONDS", "0"))
@@ -130,7 +131,7 @@ def new_service(url):
 
     conf = service_options(url)
     store = Store(db_api.settings(conf))
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         yield Service(deploy.loadapp(conf))
     store.dispose()
 

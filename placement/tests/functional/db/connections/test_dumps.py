@@ -5,7 +5,7 @@ import json
 import pytest
 import webtest
 
-from placement import db_api, deploy
+from placement import deploy
 from placement.db.connections import server_checks
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
@@ -14,6 +14,7 @@ from placement.db.tables import metadata
 from placement.tests.conftest import service_options
 from placement.tests.functional.db.connections import dumps
 from placement.tests.support.factories import new_provider, uuid
+from placement.tests.support.stores import replaced_store
 
 PROCESSES = 2
 INTERVAL_SECONDS = 0.03
@@ -91,7 +92,7 @@ def requests(host):
 @pytest.mark.parametrize("kind", [dumps.OfMariaDb, dumps.Plain], ids=lambda kind: kind.server)
 def test_requests_for_what_is_not_restored_yet_are_unavailable(store):
     """Without a table, a column that a dump of an older release lacks, or rows of the clocks."""
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         application = deploy.loadapp(service_options(store.settings.connection))
     http = webtest.TestApp(application, extra_environ=ADMIN)
     for table in metadata.sorted_tables:

@@ -27,6 +27,7 @@ from placement.tests.support.sql import (
     SET_ROOT,
     execute,
 )
+from placement.tests.support.stores import replaced_store
 
 # How many of the points are tried: each n-th, from a random one on; `make stress` tries all.
 # PostgreSQL and SQLite roll back DDL: the points of one transaction leave the same database. On
@@ -103,7 +104,7 @@ def check_serves(store, conf, *, is_filled):
     """Start the service in this process, and check the usage that it returns."""
     fresh = Store(store.settings)
     try:
-        with db_api.placement_context_manager.replaced(fresh):
+        with replaced_store(fresh):
             db_api.store(conf)
         with fresh.read() as tx:
             assert usage_counters.differences(tx.connection) == []

@@ -28,6 +28,7 @@ from placement.tests.support.sql import (
     execute,
     scalar,
 )
+from placement.tests.support.stores import replaced_store
 
 # Of each table: columns (not null marked !), unique constraints, indexes, foreign keys. The
 # times, the integer primary key and, on MySQL, indexes created for foreign keys are omitted.
@@ -505,7 +506,7 @@ def test_startup_reconciles_usage_counters(inherited, conf, caplog):
     migration.sync(inherited)
     execute(inherited, "UPDATE inventories SET used = 0")
     conf.set_override("connection", inherited.settings.connection, "placement_database")
-    with db_api.placement_context_manager.replaced(Store(inherited.settings)) as store:
+    with replaced_store(Store(inherited.settings)) as store:
         db_api.store(conf)
         store.dispose()
     assert "usage counters" in caplog.text

@@ -10,6 +10,7 @@ from placement.db.schema.compatibility import IncompatibleSchema
 from placement.objects import allocation
 from placement.tests.support.factories import claim, new_provider, uuid
 from placement.tests.support.sql import execute
+from placement.tests.support.stores import replaced_store
 
 NEXT = "feedfacecafe"
 
@@ -46,7 +47,7 @@ def test_sync_completes_an_additive_revision_of_upstream(empty_store, caplog):
 def test_service_reads_and_writes_after_an_additive_revision(empty_store, conf_of_empty):
     at_next_revision(empty_store, *ADDITIVE)
     migration.sync(empty_store)
-    with db_api.placement_context_manager.replaced(empty_store):
+    with replaced_store(empty_store):
         store = db_api.store(conf_of_empty)
     host, consumer = new_provider(store, VCPU=4), uuid()
     claim(store, consumer, {host: {"VCPU": 2}})

@@ -16,6 +16,7 @@ from placement.insight.feed import change_token
 from placement.tests.conftest import BACKENDS
 from placement.tests.support.processes import ApiProcess
 from placement.tests.support.sql import execute
+from placement.tests.support.stores import replaced_store
 
 ADMIN = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 OLD = {**ADMIN, "OpenStack-API-Version": "placement 1.6"}
@@ -34,7 +35,7 @@ def http(application):
 def other(application, conf):
     """A second service on the same database, which learns of writes as another process does."""
     store = Store(db_api.settings(conf))
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         yield webtest.TestApp(deploy.loadapp(conf))
     store.dispose()
 

@@ -22,6 +22,7 @@ from placement.microversion import MAX_VERSION
 from placement.objects import inventory
 from placement.tests.support import loggers
 from placement.tests.support.records import record
+from placement.tests.support.stores import replaced_store
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -365,7 +366,7 @@ def test_names_of_any_script_are_recorded(http):
 def test_it_can_be_turned_off(conf):
     conf.set_override("record", False, "insight")
     store = Store(db_api.settings(conf))
-    with db_api.placement_context_manager.replaced(store):
+    with replaced_store(store):
         http = webtest.TestApp(deploy.loadapp(conf))
         http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
         assert http.get("/insight", headers=HEADERS).json["enabled"]["record"] is False
