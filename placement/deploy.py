@@ -20,7 +20,6 @@ from placement.http.request import Services
 from placement.insight.consumers import sql
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.reports import KNOWN_EVENTS, OperatorReports
-from placement.insight.whatif.gauge import SurvivalGauge, survival_counts
 from placement.observability import health, metrics
 from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
@@ -96,8 +95,10 @@ def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Ca
     minutes, by = conf.metrics.survival_interval_minutes, conf.metrics.survival_by
     if not minutes:
         return bytes
-    count = partial(survival_counts, of.store, of.engine, by, of.search.budget_seconds)
-    return SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
+    from placement.insight.whatif import gauge  # noqa: PLC0415  a start imports what it needs
+
+    count = partial(gauge.survival_counts, of.store, of.engine, by, of.search.budget_seconds)
+    return gauge.SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
 
 
 def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:
