@@ -1,6 +1,10 @@
-"""Which modules pytest may import to run the examples in docstrings."""
+"""Which modules pytest may import to run the examples in docstrings; and Ctrl-C."""
 
+import signal
 from pathlib import Path
+
+# a shell without a terminal ignores it in the background, and programs that are started inherit it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # importing these starts the service, needs a migration in progress, or replaces modules
 collect_ignore_glob = [

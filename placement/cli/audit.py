@@ -126,7 +126,8 @@ class AuditPlacement(WrittenOutput, command.Lister):
         planned = write_plan(arguments.plan, database, findings, arguments.code)
         self.note(planned.text(arguments.plan, skipped))
         if planned.actions:
-            self.note(f"To apply them on an API host: {apply_command(arguments.plan)}")
+            apply = f"To apply them on an API host: {apply_command(arguments.plan)}"
+            self.note(apply, is_command=True)
         return bool(planned.actions)
 
 

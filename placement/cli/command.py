@@ -37,6 +37,25 @@ def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, str]
     return {name: value for name, value in values.items() if value is not None}
 
 
+def in_width(lines: str, width: int) -> str:
+    """Return lines that fit into the width; what continues a line is indented.
+
+    >>> print(in_width("  cmp-12: no other host has VCPU:64 free", 24))
+      cmp-12: no other host
+        has VCPU:64 free
+    """
+    return "\n".join(
+        fill(
+            line,
+            width,
+            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in lines.splitlines()
+    )
+
+
 def described(docstring: str, width: int) -> str:
     """Return a description without markup; examples, which begin with $, have their lines."""
     paragraphs = docstring.replace("``", "").split("\n\n")
@@ -96,9 +115,12 @@ class WrittenOutput:
     has_lines = False
     """Whether a cell of a list may have several lines."""
 
-    def note(self, *lines: str) -> None:
-        """Write lines beside the output, to standard error."""
-        self.app.stderr.writelines(f"{line}\n" for line in lines)  # type: ignore[attr-defined]
+    def note(self, *lines: str, is_command: bool = False) -> None:
+        """Write lines beside the output, to standard error; sentences fit the terminal."""
+        stderr = self.app.stderr  # type: ignore[attr-defined]
+        if stderr.isatty() and not is_command:
+            lines = tuple(in_width(line, width_of(stderr)) for line in lines)
+        stderr.writelines(f"{line}\n" for line in lines)
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any

@@ -51,7 +51,7 @@ _MOST_LISTED = 10  # of the latest requests of a record
 def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
     """Return the filter of a query for recorded requests.  Raises: BadRequest."""
     return RecordedFilter(
-        since=queries.time("since", values["since"]) if "since" in values else None,
+        since=queries.past_time("since", values["since"]) if "since" in values else None,
         project_id=values.get("project_id"),
         reason=values.get("reason"),
         before=min(int(values["marker"]), LARGEST_ID) if "marker" in values else None,

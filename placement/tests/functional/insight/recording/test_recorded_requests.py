@@ -273,10 +273,9 @@ def test_filters_hold_together(http):
     assert len(recorded(http, "?project_id=p&reason=no_inventory")) == 1
     assert recorded(http, "?project_id=other&reason=no_inventory") == []
     hour = timedelta(hours=1)
-    past, future = (f"{datetime.now(UTC) + way:%Y-%m-%dT%H:%M:%SZ}" for way in (-hour, hour))
+    past, future = (f"{datetime.now(UTC) + way:%Y-%m-%dT%H:%M:%SZ}" for way in (-hour, hour / 2))
     assert len(recorded(http, f"?since={past}")) == 3
     assert recorded(http, f"?since={future}") == []
-    assert recorded(http, "?since=9999-12-31") == []
     assert len(recorded(http, "?since=0001-01-01")) == 3
     for since in ("1h", "2h30m", "yesterday", "2d"):
         assert len(recorded(http, f"?since={since}")) == 3
@@ -310,7 +309,7 @@ def test_a_summary_counts_by_what_was_lacking(http):
     }
     of_other = http.get("/insight/requests/summary?project_id=other", headers=HEADERS).json
     assert names(of_other)["reasons"] == {"unit": 1, "aggregate": 1}
-    future = f"{datetime.now(UTC) + timedelta(hours=2):%Y-%m-%dT%H:%M:%SZ}"
+    future = f"{datetime.now(UTC) + timedelta(minutes=30):%Y-%m-%dT%H:%M:%SZ}"
     path = f"/insight/requests/summary?reason=trait&since={future}"
     assert len(http.get(path, headers=HEADERS).json["per_hour"]) == 1
 
@@ -326,6 +325,7 @@ def test_a_summary_counts_by_what_was_lacking(http):
             "since=9999999d",
             "since=999999w",
             "since=0001-01-01T00:00:00%2B14:00",
+            "since=9999-12-31",
         ),
         *("reason=CAPACITY", "project_id=", "what=ever"),
     ],
