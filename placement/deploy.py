@@ -97,7 +97,8 @@ def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Ca
         return bytes
     from placement.insight.whatif import gauge  # noqa: PLC0415  a start imports what it needs
 
-    count = partial(gauge.survival_counts, of.store, of.engine, by, of.search.budget_seconds)
+    seconds, short = of.search.budget_seconds, of.shared.short_requests
+    count = partial(gauge.survival_counts, of.store, of.engine, by, seconds, short)
     return gauge.SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
 
 

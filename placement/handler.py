@@ -144,7 +144,8 @@ class PlacementHandler:
         """Handle the request; exceptions become error documents."""
         request = Request(environ)
         try:
-            response = self._dispatch(request)
+            with self.services.shared.short_requests.counted():
+                response = self._dispatch(request)
             add_version_headers(request, response)
         except exception.PlacementException as error:
             if isinstance(error, exception.DatabaseUnavailable | exception.PolicyCheckFailed):

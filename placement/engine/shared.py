@@ -1,9 +1,9 @@
-"""Slow computations that concurrent requests share."""
+"""Slow computations that concurrent requests share, and that give way to short requests."""
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
@@ -15,8 +15,75 @@ T = TypeVar("T")
 _MOST_CALLERS: Final = 4
 """Of unlike computations. A process has 8 threads or more: the others serve short requests."""
 
+_PIECE_SECONDS: Final = 0.0005
+_PAUSE_SECONDS: Final = 0.0002
+_MOST_CREDIT_SECONDS: Final = 0.02
+_ITEMS: Final = 64
+
 _SWITCH_SECONDS: Final = 0.0005
 _SWITCH_SECONDS_OF_PROCESS: Final = sys.getswitchinterval()
+
+
+class ShortRequests:
+    """The threads with a request, without those that compute or wait in ``SharedRuns``.
+
+    A computation calls ``give_way`` between pieces of its work, and waits until there are no such
+    threads: the interpreter runs one thread at a time. It may wait as long as it has worked, so it
+    takes at most twice as long.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._now = now
+        self._sleep = sleep
+        self._threads: set[int] = set()
+        self._worked_from, self._credit = now(), 0.0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count this thread."""
+        thread = threading.get_ident()
+        self._threads.add(thread)
+        try:
+            yield
+        finally:
+            self._threads.discard(thread)
+
+    @contextmanager
+    def not_counted(self) -> Iterator[None]:
+        """Do not count this thread, which may have no request."""
+        thread = threading.get_ident()
+        has_request = thread in self._threads
+        self._threads.discard(thread)
+        try:
+            yield
+        finally:
+            if has_request:
+                self._threads.add(thread)
+
+    def give_way(self) -> None:
+        """Wait for the other threads if a piece of work has been done."""
+        now = self._now()
+        worked = now - self._worked_from
+        if worked < _PIECE_SECONDS:
+            return
+        self._credit = min(self._credit + worked, _MOST_CREDIT_SECONDS)
+        end = now + self._credit
+        self._sleep(0)  # lets a request begin
+        while self._threads and self._now() < end:
+            self._sleep(_PAUSE_SECONDS)
+        self._worked_from = self._now()
+        self._credit = max(end - self._worked_from, 0.0)
+
+    def paced(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield the items, and give way before every 64th."""
+        for number, item in enumerate(items):
+            if number % _ITEMS == 0:
+                self.give_way()
+            yield item
 
 
 @dataclass(slots=True)
@@ -27,6 +94,7 @@ class SharedRuns:
     result may be older than the call: it says its time.
     """
 
+    short_requests: ShortRequests = field(default_factory=ShortRequests)
     _running: threading.Lock = field(default_factory=threading.Lock)
     _callers: threading.Semaphore = field(
         default_factory=lambda: threading.Semaphore(_MOST_CALLERS)
@@ -36,7 +104,7 @@ class SharedRuns:
     def result(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Return the result of ``compute``, or of an equal run that ended after the call."""
         called_at = time.monotonic()
-        with self._running, _other_threads_first():
+        with self.short_requests.not_counted(), self._running, _other_threads_first():
             last_key, ended_at, last = self._last
             if last_key == key and ended_at >= called_at:
                 return cast("T", last)

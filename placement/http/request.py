@@ -1,6 +1,7 @@
 """Requests as handlers see them: the caller, the services, and the requirements of handlers."""
 
 import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from webob.acceptparse import create_accept_header
 from placement import exception
 from placement.core.model import ConsumerClaim, IncompleteConsumer
 from placement.core.request import CandidateRequest, SearchSettings
+from placement.core.search.deadline import Deadline
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import is_storable, printable
 from placement.db.store import Store
@@ -85,6 +87,11 @@ class Services:
     observer: Observer
     shared: SharedRuns = field(default_factory=SharedRuns)
     max_body_bytes: int = 16 * 2**20
+
+    def deadline(self) -> Deadline:
+        """Return the deadline of a computation of ``shared``, from now on."""
+        give_way = self.shared.short_requests.give_way
+        return Deadline(self.search.budget_seconds, time.monotonic, give_way)
 
 
 class Context(RequestContext):

@@ -8,11 +8,12 @@ the time at which they were written.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import webob
 
 from placement.engine.engine import View
+from placement.engine.shared import ShortRequests
 from placement.http.request import Request
 from placement.http.response import json_response, no_content
 from placement.insight.documents import Json
@@ -52,14 +53,15 @@ def computed_of_body(request: Request, body: object, write: Write) -> webob.Resp
 
 def _shared(request: Request, view: View, asked: str, write: Write) -> bytes:
     key = (request.path, asked, etag(view.clocks, str(request.version)))
-    return request.services.shared.result_for_few(key, lambda: _in_pieces(write(view)))
+    shared = request.services.shared
+    return shared.result_for_few(key, lambda: _in_pieces(write(view), shared.short_requests))
 
 
-def _in_pieces(document: Json) -> bytes:
+def _in_pieces(document: Json, short: ShortRequests) -> bytes:
     """Return the text of a document: other threads can run after each item of its lists."""
     members = (
-        f'"{name}": [{", ".join(map(json.dumps, value))}]'
-        if isinstance(value, list | tuple)
+        f'"{name}": [{", ".join(map(json.dumps, short.paced(value)))}]'
+        if isinstance(value, list | tuple | Iterator)
         else f'"{name}": {json.dumps(value)}'
         for name, value in document.items()
     )

@@ -10,12 +10,19 @@ _STRIDE = 64
 class Deadline:
     """Ends a search that takes too long. Not shared between threads.
 
-    ``tick`` is for small pieces of work, ``check`` for larger pieces.
+    ``tick`` is for small pieces of work, ``check`` for larger pieces. Each check first calls
+    ``give_way``, which may wait for other work.
     """
 
-    def __init__(self, seconds: float, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        now: Callable[[], float],
+        give_way: Callable[[], None] = lambda: None,
+    ) -> None:
         self._seconds = seconds
         self._now = now
+        self._give_way = give_way
         self._end = now() + seconds
         self._until_check = _STRIDE
 
@@ -34,9 +41,10 @@ class Deadline:
 
         Raises: SearchDeadlineExceeded.
         """
+        self._give_way()
         if self._now() > self._end:
             raise SearchDeadlineExceeded(self._seconds)
 
     def fraction(self, share: float) -> "Deadline":
         """Return a deadline with a share of the seconds, counted from now."""
-        return Deadline(self._seconds * share, self._now)
+        return Deadline(self._seconds * share, self._now, self._give_way)

@@ -49,7 +49,7 @@ def of_drain(
         consumers=scene.consumers,
         placed=len(result.moves),
         hosts_used=len({move.root for move in result.moves}),
-        moves=[
+        moves=(
             {
                 **_consumer(move.holder),
                 "from": [provider(snapshot, row) for row in reader.roots(move.holder.allocations)],
@@ -57,7 +57,7 @@ def of_drain(
                 "allocations": _by_uuid(snapshot, move.allocations),
             }
             for move in result.moves[:limit]
-        ],
+        ),
         stuck=[
             {
                 **_consumer(each.holder),

@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 from placement.core.search.deadline import Deadline
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.engine.shared import ShortRequests
 from placement.insight.whatif import sql
 from placement.insight.whatif.model import Keep, Verdict
 from placement.insight.whatif.survival import Survival
@@ -21,11 +22,13 @@ LOG = logging.getLogger(__name__)
 _VERDICTS: tuple[Verdict, ...] = ("fits", "does_not_fit", "undetermined")
 
 
-def survival_counts(store: Store, engine: Engine, by: str, seconds: float) -> Mapping[str, int]:
+def survival_counts(
+    store: Store, engine: Engine, by: str, seconds: float, short: ShortRequests
+) -> Mapping[str, int]:
     """Return the number of domains by verdict; ``by`` is as in ``GET /insight/survival``."""
     view = engine.view()
-    groups = sql.groups(store, view)
-    deadline = Deadline(seconds, time.monotonic)
+    groups = sql.groups(store, view, short)
+    deadline = Deadline(seconds, time.monotonic, short.give_way)
     survival = Survival(view.snapshot, groups, Keep(), deadline)
     kind, _, prefix = by.partition(":")
     domains = list(survival.domains(kind, prefix))

@@ -1,13 +1,11 @@
 """``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import webob
 
 from placement import policies
-from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import NO_ROWS
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical, first
@@ -149,17 +147,17 @@ def _drained(
     most: int | None,
     groups: ServerGroups = NO_GROUPS,
 ) -> Json:
-    snapshot, store = view.snapshot, request.services.store
+    snapshot, services = view.snapshot, request.services
     tops = selected(snapshot, values)
     drained = with_children(snapshot, tops)
-    if (count := sql.count(store, view, drained)) > sql.MOST_CONSUMERS:
+    if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
         raise BadRequest(
             f"The {len(tops)} providers have {count} consumers; a plan has at most "
             f"{sql.MOST_CONSUMERS}. Name fewer providers."
         )
-    holders = sql.holders(store, view, drained)
+    holders = sql.holders(services.store, view, drained, services.shared.short_requests)
     scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, values), groups)
-    result = drain(scene, Deadline(request.services.search.budget_seconds, time.monotonic))
+    result = drain(scene, services.deadline())
     return document.of_drain(snapshot, tops, scene, result, most)
 
 
@@ -181,9 +179,8 @@ def show_survival(request: Request) -> webob.Response:
 
     def write(view: View) -> Json:
         keep = keep_of(view.snapshot, values)
-        groups = sql.groups(services.store, view)
-        deadline = Deadline(services.search.budget_seconds, time.monotonic)
-        survival = Survival(view.snapshot, groups, keep, deadline)
+        groups = sql.groups(services.store, view, services.shared.short_requests)
+        survival = Survival(view.snapshot, groups, keep, services.deadline())
         domains = list(survival.domains(by, prefix))
         if not domains:
             raise BadRequest(_no_domain(view.snapshot, by, prefix))

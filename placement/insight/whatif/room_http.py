@@ -1,6 +1,5 @@
 """``POST /insight/room``: where a request fits after the fewest consumers left."""
 
-import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
@@ -9,7 +8,6 @@ from urllib.parse import parse_qsl
 import webob
 
 from placement import policies
-from placement.core.search.deadline import Deadline
 from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.exception import BadRequest
@@ -69,12 +67,13 @@ def make_room(request: Request) -> webob.Response:
     evictable = _evictable(**body["evictable"]) if "evictable" in body else None
 
     def write(view: View) -> Json:
-        deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
+        services, deadline = request.services, request.services.deadline()
+        short = services.shared.short_requests
         explain.check_known(view.snapshot, asked.request)
         task = Task(
             request=asked.request,
             keep=keep_of(view.snapshot, body),
-            read=lambda rows: sql.holders(request.services.store, view, rows),
+            read=lambda rows: sql.holders(services.store, view, rows, short),
             limit=body.get("limit", _DEFAULT_LIMIT),
             evictable=evictable,
             root=None if asked.root is None else explain.root_of(view.snapshot, asked.root),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -14,6 +14,7 @@ from placement.db.store import Store
 from placement.db.tables import allocations, consumer_types, consumers, projects
 from placement.db.transaction import Transaction
 from placement.engine.engine import View
+from placement.engine.shared import ShortRequests
 from placement.insight.whatif.model import MIGRATION, Holder
 from placement.insight.whatif.survival import Group
 
@@ -27,7 +28,7 @@ def count(store: Store, view: View, drained: Mask) -> int:
     return store.read_once(_count, view.snapshot.forest.ids[drained].tolist())
 
 
-def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
+def holders(store: Store, view: View, drained: Mask, short: ShortRequests) -> Sequence[Holder]:
     """Return the consumers with allocations on the drained rows, with all their allocations.
 
     Cost: one statement, and a few microseconds for each allocation.
@@ -35,11 +36,11 @@ def holders(store: Store, view: View, drained: Mask) -> Sequence[Holder]:
     forest = view.snapshot.forest
     ids = forest.ids[drained].tolist()
     row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
-    rows = store.read_once(_rows, ids)
+    rows = store.read_once(_rows, ids, short)
     by_consumer: dict[str, Holder] = {}
     allocated: dict[str, dict[int, dict[str, int]]] = {}
     changed: set[str] = set()
-    for uuid, provider, class_id, used, type_, project, created_at in rows:
+    for uuid, provider, class_id, used, type_, project, created_at in short.paced(rows):
         if uuid not in by_consumer:
             held = allocated.setdefault(uuid, {})
             by_consumer[uuid] = Holder(uuid, type_, project, held, created_at=created_at)
@@ -66,14 +67,14 @@ def roots(store: Store, view: View, consumers: Iterable[str]) -> Mapping[str, in
     }
 
 
-def groups(store: Store, view: View) -> Iterator[Group]:
+def groups(store: Store, view: View, short: ShortRequests) -> Iterator[Group]:
     """Return all consumers with their allocations, equal allocations once; without migrations.
 
     The database groups them: consumers of a host have few different allocations. Groups with a
     provider or a class that the snapshot does not have are left out.
     """
     migrations = store.read_once(_migrations)
-    return _grouped(view, store.read_once(_groups, migrations))
+    return _grouped(view, store.read_once(_groups, migrations, short))
 
 
 def _grouped(view: View, rows: Iterable[tuple[str, int]]) -> Iterator[Group]:
@@ -106,12 +107,14 @@ def _migrations(tx: Transaction) -> Sequence[str]:
     return tx.connection.execute(statement).scalars().all()
 
 
-def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[tuple[str, int]]:
+def _groups(
+    tx: Transaction, without: Sequence[str], short: ShortRequests
+) -> Sequence[tuple[str, int]]:
     """Return the joined allocations of each consumer, and how many consumers have them."""
     numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)
     provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
     text = provider + ":" + class_id + ":" + used + ","
-    is_mysql = tx.connection.dialect.name in {"mysql", "mariadb"}
+    is_mysql = _is_mysql(tx)
     if is_mysql:  # equal allocations have equal texts, although rows are read in any order
         text = text.op("ORDER BY")(_allocation.resource_class_id)
     of_consumer = (
@@ -123,7 +126,17 @@ def _groups(tx: Transaction, without: Sequence[str]) -> Sequence[tuple[str, int]
     hints = ("SQL_BIG_RESULT",) if is_mysql else ()
     allocated = of_consumer.prefix_with(*hints).subquery().c.allocated
     grouped = sa.select(allocated, sa.func.count()).group_by(allocated).prefix_with(*hints)
-    return tx.connection.execute(grouped).all()
+    return _read(tx, grouped, short)
+
+
+def _read(tx: Transaction, statement: sa.Select[Any], short: ShortRequests) -> Sequence[Any]:
+    """Return all rows; drivers of MariaDB decode them in parts, as they are slow."""
+    options = {"yield_per": 64} if _is_mysql(tx) else {}
+    return list(short.paced(tx.connection.execute(statement, execution_options=options)))
+
+
+def _is_mysql(tx: Transaction) -> bool:
+    return tx.connection.dialect.name in {"mysql", "mariadb"}
 
 
 def _literals(values: Iterable[int | str]) -> sa.BindParameter[list[int | str]]:
@@ -141,7 +154,7 @@ def _count(tx: Transaction, ids: Iterable[int]) -> int:
 _Row = tuple[str, int, int, int, str | None, str | None, datetime | None]
 
 
-def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[_Row]:
+def _rows(tx: Transaction, ids: Iterable[int], short: ShortRequests) -> Sequence[_Row]:
     on_drained = sa.select(_allocation.consumer_id).where(
         _allocation.resource_provider_id.in_(_literals(ids))
     )
@@ -162,4 +175,4 @@ def _rows(tx: Transaction, ids: Iterable[int]) -> Sequence[_Row]:
         )
         .where(_allocation.consumer_id.in_(on_drained))
     )
-    return tx.connection.execute(statement).all()
+    return _read(tx, statement, short)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.engine.shared import SharedRuns
+from placement.engine.shared import SharedRuns, ShortRequests
 from placement.exception import TooManyComputations
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
@@ -72,3 +72,75 @@ def test_other_threads_continue_sooner_during_a_run():
     with pytest.raises(ZeroDivisionError):
         shared.result("a", lambda: 1 / 0)
     assert sys.getswitchinterval() == interval
+
+
+class FakeTime:
+    """A clock that advances while the computation works or sleeps."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.slept = []
+        self.requests = ShortRequests(lambda: self.seconds, self.sleep)
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.seconds += seconds
+
+    def work(self, seconds):
+        """Compute for so long, and return the seconds of the wait after it."""
+        self.seconds += seconds
+        began = self.seconds
+        self.requests.give_way()
+        return self.seconds - began
+
+
+def test_a_computation_waits_for_short_requests_as_long_as_it_worked():
+    clock = FakeTime()
+    with clock.requests.counted():
+        waits = [clock.work(0.001) for _ in range(50)]
+    assert all(0.0005 < wait < 0.0015 for wait in waits)
+    assert sum(waits) == pytest.approx(0.050, rel=0.2)
+    assert clock.work(0.001) == 0
+
+
+def test_what_was_not_waited_is_used_later_but_not_all():
+    clock = FakeTime()
+    assert [clock.work(0.001) for _ in range(50)] == [0] * 50
+    with clock.requests.counted():
+        assert 0.019 < clock.work(0.001) < 0.022
+        assert clock.work(0.001) < 0.0015
+
+
+def test_a_wait_ends_with_the_last_short_request():
+    clock = FakeTime()
+    request = clock.requests.counted()
+    request.__enter__()
+
+    def sleep(seconds):
+        clock.seconds += seconds
+        if clock.seconds > 0.011:
+            request.__exit__(None, None, None)
+
+    clock.requests._sleep = sleep
+    assert 0.001 < clock.work(0.010) < 0.0015
+
+
+def test_a_computation_gives_way_between_pieces_only():
+    clock = FakeTime()
+    assert clock.work(0.0004) == 0
+    assert clock.slept == []
+    assert list(clock.requests.paced(range(3))) == [0, 1, 2]
+    clock.seconds += 1
+    assert list(clock.requests.paced(range(200))) == list(range(200))
+    assert clock.slept == [0]
+
+
+def test_a_request_that_computes_or_waits_is_not_short():
+    shared, clock = SharedRuns(), FakeTime()
+    shared.short_requests = clock.requests
+    clock.seconds = 1
+    with clock.requests.counted():
+        assert shared.result("a", lambda: clock.work(0.001)) == 0
+        assert clock.work(0.001) > 0
+    assert shared.result("a", lambda: clock.work(0.001)) == 0
+    assert clock.work(0.001) == 0

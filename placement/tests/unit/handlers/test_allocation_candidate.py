@@ -13,6 +13,7 @@ from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.snapshot.changes import NameTables
 from placement.engine.engine import View
+from placement.engine.shared import SharedRuns
 from placement.events import CANDIDATES, ROOTS_LEFT_OUT, Metric, Observer
 from placement.handler import PlacementHandler
 from placement.http.middleware import AfterResponse
@@ -113,6 +114,7 @@ def send(caplog, recorder, observer):
     """Return a function from a query to the parts of the response; the log is at INFO."""
     caplog.set_level(logging.INFO, logger=reports.LOG.name)
     services = SimpleNamespace(
+        shared=SharedRuns(),
         engine=Still(SNAPSHOT),
         policy=EVERYTHING_IS_ALLOWED,
         search=SearchSettings(),

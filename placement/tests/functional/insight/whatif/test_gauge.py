@@ -8,6 +8,7 @@ import pytest
 
 from placement import deploy
 from placement.engine.engine import Engine
+from placement.engine.shared import ShortRequests
 from placement.insight.whatif.gauge import SurvivalGauge, survival_counts
 from placement.tests.support.factories import claim, new_provider
 from placement.tests.support.factories import uuid as new_uuid
@@ -25,9 +26,9 @@ def backend():
 def test_hosts_are_counted_by_verdict(store):
     first, _, _ = (new_provider(store, VCPU=number) for number in (8, 2, 2))
     claim(store, new_uuid(), {first: {"VCPU": 3}})
-    counts = survival_counts(store, Engine(store), "root", 60)
+    counts = survival_counts(store, Engine(store), "root", 60, ShortRequests())
     assert counts == {"fits": 2, "does_not_fit": 1, "undetermined": 0}
-    late = survival_counts(store, Engine(store), "root", -1)
+    late = survival_counts(store, Engine(store), "root", -1, ShortRequests())
     assert late == {"fits": 0, "does_not_fit": 0, "undetermined": 3}
 
 

@@ -5,7 +5,6 @@ import uuid
 import pytest
 import webtest
 
-import placement.insight.whatif.http as whatif_http
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
 from placement.core.search.deadline import Deadline
 from placement.insight.whatif import sql
@@ -83,7 +82,7 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
 def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch):
     hosts = [new_provider(store, VCPU=8) for _ in range(3)]
     claim(http, {hosts[0]: {"VCPU": 2}})
-    monkeypatch.setattr(whatif_http, "Deadline", Ended)
+    monkeypatch.setattr("placement.http.request.Deadline", Ended)
     document = survival(http)
     assert (document["verdict"], document["complete"]) == ("undetermined", False)
     assert (document["survive"], document["undetermined"]) == (0, 3)
@@ -116,7 +115,7 @@ def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypat
         return Deadline(*arguments)
 
     monkeypatch.setattr(sql, "groups", read)
-    monkeypatch.setattr(whatif_http, "Deadline", begin)
+    monkeypatch.setattr("placement.http.request.Deadline", begin)
     assert survival(http)["survive"] == 1
     assert events == ["read", "begin"]
 
