@@ -239,6 +239,7 @@ mostly = st.sampled_from((True, True, True, False))
 
 @st.composite
 def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> RequestGroup:
+    """A group; a query has one without resources by its requirements only."""
     resources = (
         {}
         if resourceless
@@ -251,7 +252,7 @@ def groups(draw: st.DrawFn, suffix: str = "", *, resourceless: bool = False) -> 
     return group_of(
         suffix=suffix,
         resources=resources,
-        required=tuple(draw(any_of)) if draw(rarely) else (),
+        required=tuple(draw(any_of)) if resourceless or draw(rarely) else (),
         forbidden=draw(some(TRAITS, 1)) if draw(seldom) else frozenset(),
         member_of=tuple(draw(wanted_aggregates)) if draw(rarely) else (),
         not_member_of=draw(some(AGGREGATES, 1)) if draw(seldom) else frozenset(),
@@ -388,7 +389,7 @@ def device_requests(draw: st.DrawFn) -> CandidateRequest:
         )
     )
     if subtrees and draw(rarely):
-        drawn.append(group_of("_Z", required=tuple(draw(any_of)) if draw(rarely) else ()))
+        drawn.append(group_of("_Z", required=tuple(draw(any_of))))
         subtrees = [subtrees[0] | {"_Z"}, *subtrees[1:]]
     return candidate_request_of(
         groups=tuple(drawn),
