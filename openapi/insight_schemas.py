@@ -301,6 +301,7 @@ SURVIVAL = always(
         undetermined=COUNT,
         **{"not": _OUTCOMES},
         unknown=_OUTCOMES,
+        left_out=list_of(TEXT),
         skipped=COUNT,
         assumes=list_of(TEXT),
     )

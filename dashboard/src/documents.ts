@@ -185,12 +185,13 @@ export interface Outcome {
 }
 
 export interface Survival {
-  complete: boolean;
   domains: number;
   survive: number;
   undetermined: number;
   not: Outcome[];
   unknown: Outcome[];
+  // The domains that the time limit left out.
+  left_out: string[];
   skipped: number;
   assumes: string[];
 }

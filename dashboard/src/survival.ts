@@ -15,6 +15,9 @@ export interface Domain {
 
 const FEWEST = 2;
 
+// R9 is before R10.
+const byNumber = new Intl.Collator("en", { numeric: true });
+
 function hosts(cloud: Cloud): Provider[] {
   return [...cloud.roots.keys()]
     .flatMap((uuid) => cloud.providers.get(uuid) ?? [])
@@ -40,7 +43,7 @@ export function groupings(cloud: Cloud): string[] {
 export function domainsOf(
   cloud: Cloud,
   by: string,
-  { not, unknown, complete }: Survival,
+  { not, unknown, left_out }: Survival,
   nameOf: (id: string) => string,
 ): Domain[] {
   const prefix = by.startsWith("root_trait:") ? by.slice("root_trait:".length) : null;
@@ -51,10 +54,10 @@ export function domainsOf(
   }
   const labelOf = (id: string) => (prefix === null ? nameOf(id) : id.slice(prefix.length) || id);
   const failed = new Set(not.map(({ domain }) => domain));
-  const open = new Set(unknown.map(({ domain }) => domain));
+  const open = new Set([...unknown.map(({ domain }) => domain), ...left_out]);
   const verdictOf = (id: string): Verdict =>
-    failed.has(id) ? "does_not_fit" : open.has(id) || !complete ? "undetermined" : "fits";
+    failed.has(id) ? "does_not_fit" : open.has(id) ? "undetermined" : "fits";
   return [...counts]
     .map(([id, count]) => ({ id, label: labelOf(id), hosts: count, verdict: verdictOf(id) }))
-    .sort((a, b) => compare(a.label, b.label));
+    .sort((a, b) => byNumber.compare(a.label, b.label));
 }

@@ -11,6 +11,7 @@ import {
   selected,
   sorted,
 } from "../src/hosts";
+import { domainsOf } from "../src/survival";
 import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const ALL = { className: "VCPU", text: "", trait: "", status: "all" as const };
@@ -105,4 +106,16 @@ test("a change of usage can leave the order behind", () => {
   assert.equal(isSorted(roots, "VCPU", "used"), true);
   changing.apply(changes([host("b-host", { VCPU: [32, 32] }, { traits: [DISABLED_TRAIT], aggregates: ["x"] })]));
   assert.equal(isSorted(roots, "VCPU", "used"), false);
+});
+
+test("domains that the time limit left out are not determined; R9 is before R10", () => {
+  const racks = ["R10", "R9", "R8"];
+  const cloud = cloudOf(...racks.map((rack) => host(rack, {}, { traits: [`CUSTOM_RACK_${rack}`] })));
+  const left = { domains: 3, survive: 2, undetermined: 1, skipped: 0, not: [], unknown: [], assumes: [] };
+  const survival = { ...left, left_out: ["CUSTOM_RACK_R10"] };
+  const domains = domainsOf(cloud, "root_trait:CUSTOM_RACK_", survival, String);
+  assert.deepEqual(
+    domains.map(({ label, verdict }) => [label, verdict]),
+    [["R8", "fits"], ["R9", "fits"], ["R10", "undetermined"]],
+  );
 });

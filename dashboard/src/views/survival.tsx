@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Outcome, Survival } from "../documents";
-import { amount, decimal, plural } from "../format";
+import { amounts, decimal, plural } from "../format";
 import { Breakable, Empty, Failure, Loading, Name, Select } from "../parts";
 import { addressOf, changed } from "../router";
 import { useLoaded, useShared } from "../state";
@@ -81,11 +81,7 @@ function Failures(props: { outcomes: Outcome[]; nameOf: (id: string) => string }
           decimal(hosts),
           decimal(consumers),
           decimal(stuck),
-          <Breakable
-            text={Object.entries(lacks)
-              .map(([name, lacking]) => `${name} ${amount(name, lacking)}`)
-              .join(", ")}
-          />,
+          <Breakable text={amounts(lacks) || WORDS.undetermined} />,
         ],
       }))}
     />

@@ -19,7 +19,7 @@ from placement.insight.whatif.model import (
 )
 from placement.insight.whatif.room import Rooms
 from placement.insight.whatif.server_groups import ServerGroups
-from placement.insight.whatif.survival import Outcome
+from placement.insight.whatif.survival import Domain, Outcome
 
 ASSUMES: Final = (
     "Only Nova knows server groups, images, pinning, ports and host states: the plan does not.",
@@ -72,11 +72,17 @@ def of_drain(
     )
 
 
-def of_survival(domains: int, outcomes: Iterable[Outcome], skipped: int) -> Json:
-    """Return the document of GET /insight/survival; the deadline may leave out outcomes."""
+def of_survival(
+    count: int, outcomes: Iterable[Outcome], skipped: int, domains: Sequence[Domain] = ()
+) -> Json:
+    """Return the document of GET /insight/survival; the deadline may leave out outcomes.
+
+    Of ``domains``, those without an outcome are listed; two failures are too many to list.
+    """
     results = list(outcomes)
-    count = Counter(each.verdict for each in results)
-    verdict: Verdict = "fits" if count["fits"] == domains else "undetermined"
+    reached = {each.domain.uuid for each in results}
+    verdicts = Counter(each.verdict for each in results)
+    verdict: Verdict = "fits" if verdicts["fits"] == count else "undetermined"
     failing, unknown = (
         [
             {
@@ -94,13 +100,14 @@ def of_survival(domains: int, outcomes: Iterable[Outcome], skipped: int) -> Json
         for listed in ("does_not_fit", "undetermined")
     )
     return document(
-        complete=len(results) == domains,
+        complete=len(results) == count,
         verdict="does_not_fit" if failing else verdict,
-        domains=domains,
-        survive=count["fits"],
-        undetermined=domains - count["fits"] - len(failing),
+        domains=count,
+        survive=verdicts["fits"],
+        undetermined=count - verdicts["fits"] - len(failing),
         **{"not": failing},
         unknown=unknown,
+        left_out=[each.uuid for each in domains if each.uuid not in reached],
         skipped=skipped,
         assumes=ASSUMES,
     )

@@ -187,9 +187,9 @@ def show_survival(request: Request) -> webob.Response:
         if failures > 1:
             count = len(domains) * (len(domains) - 1) // 2
             results = survival.until_deadline(survival.pairs(domains))
-        else:
-            count, results = len(domains), survival.until_deadline(domains)
-        return document.of_survival(count, results, survival.skipped)
+            return document.of_survival(count, results, survival.skipped)
+        results = survival.until_deadline(domains)
+        return document.of_survival(len(domains), results, survival.skipped, domains)
 
     return http.computed(request, write)
 

@@ -86,6 +86,8 @@ def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch
     document = survival(http)
     assert (document["verdict"], document["complete"]) == ("undetermined", False)
     assert (document["survive"], document["undetermined"]) == (0, 3)
+    assert sorted(document["left_out"]) == sorted(hosts)
+    assert survival(http, "failures=2")["left_out"] == []
 
 
 def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch):
@@ -98,6 +100,7 @@ def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch
     document = survival(http)
     assert (document["survive"], document["undetermined"]) == (2, 1)
     assert not document["complete"]
+    assert document["left_out"] == [hosts[0]]
 
 
 def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
