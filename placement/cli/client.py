@@ -10,6 +10,7 @@ from keystoneauth1.exceptions import (
     CatalogException,
     ClientException,
     ConnectionError,  # noqa: A004
+    SSLError,
 )
 from osc_lib import exceptions
 from osc_lib.exceptions import CommandError
@@ -96,8 +97,11 @@ def _cause(error: BaseException) -> BaseException:
 
 def failure(request: str, cause: object) -> CommandError:
     """Return the error of a request without a document in response; it is a method and a URL."""
-    return CommandError(
-        f"{request.partition('?')[0]} failed: {printable(str(cause)).strip().rstrip('.')}. Check "
-        "that the service runs and is this implementation of Placement, and that the endpoint has "
-        "the right path: --os-endpoint, or the catalog."
+    advice = (
+        "Name a file with the CA certificates of the service: --os-cacert, or OS_CACERT."
+        if isinstance(cause, SSLError)
+        else "Check that the service runs and is this implementation of Placement, and that the "
+        "endpoint has the right path: --os-endpoint, or the catalog."
     )
+    reason = printable(str(cause)).strip().rstrip(".")
+    return CommandError(f"{request.partition('?')[0]} failed: {reason}. {advice}")

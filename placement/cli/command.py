@@ -127,7 +127,7 @@ class WrittenOutput:
     ) -> int:
         """Write the output: a table that fits, or nested values as JSON.  Returns: 0."""
         is_list = isinstance(self, Lister)
-        if parsed_args.formatter in {"csv", "value"}:
+        if parsed_args.formatter in {"csv", "shell", "value"}:
             data = map(tables.with_json, data) if is_list else tables.with_json(data)
         elif parsed_args.formatter == "table" and is_list:
             column_names, data = self._list(parsed_args, column_names, data)

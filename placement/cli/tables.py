@@ -55,7 +55,7 @@ def in_one_line(row: Iterable[object]) -> list[object]:
 
 
 def with_json(values: Iterable[object]) -> list[object]:
-    """Return the values for ``-f csv`` and ``-f value``: nested ones as JSON."""
+    """Return the values for ``-f csv``, ``shell`` and ``value``: nested ones as JSON."""
     return [scalar(value) for value in values]
 
 

@@ -90,6 +90,12 @@ def test_names_in_other_formats_are_exact(openstack, service):
     assert value.stdout == f"{PROJECT}\n"
 
 
+def test_nested_values_for_a_shell_are_json(openstack):
+    arguments = ("--resource", "VCPU=1", "-f", "shell", "-c", "free")
+    shown = openstack.run("resource capacity show", *arguments).stdout
+    assert shown == 'free="{\\"VCPU\\": 6}"\n'
+
+
 def test_errors_of_openstack_are_printable(openstack):
     for arguments in ([f"{NAME}2"], [NAME, "--plan", "/nowhere/plan", f"--retire={CONSUMER}"]):
         errors = openstack.refused("placement identity", *arguments)

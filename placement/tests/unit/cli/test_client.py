@@ -3,8 +3,9 @@
 from types import SimpleNamespace
 
 import pytest
+from keystoneauth1.exceptions import SSLError
 
-from placement.cli.client import program
+from placement.cli.client import failure, program
 
 NONE = {"cloud": "", "region_name": "", "interface": ""}
 
@@ -23,3 +24,11 @@ NONE = {"cloud": "", "region_name": "", "interface": ""}
 def test_the_program_has_the_options_that_the_environment_lacks(monkeypatch, options, printed):
     monkeypatch.setenv("OS_CLOUD", "west")
     assert program(SimpleNamespace(options=SimpleNamespace(**NONE | options))) == printed
+
+
+def test_the_error_of_an_untrusted_certificate_says_what_to_set():
+    error = failure("GET /insight/clients?a=b", SSLError("certificate verify failed"))
+    assert str(error) == (
+        "GET /insight/clients failed: certificate verify failed. "
+        "Name a file with the CA certificates of the service: --os-cacert, or OS_CACERT."
+    )
