@@ -10,7 +10,7 @@ DENIED: Final = 3
 """The exit status if at least one call is denied."""
 
 _COLUMNS: Final = ("service", "method", "path", "allowed", "rule", "needs")
-IMPORTANT: Final = ("method", "path", "needs", "rule", "service")
+IMPORTANT: Final = ("service", "method", "path", "needs", "rule")
 """The columns that a narrow terminal shows first."""
 
 

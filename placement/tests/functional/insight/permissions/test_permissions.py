@@ -10,6 +10,8 @@ import webtest
 
 from placement import handler
 from placement.cmd import manage
+from placement.fitted_tables import fitted
+from placement.insight.permissions.command import IMPORTANT
 from placement.insight.permissions.model import CALLS, SERVICES
 from placement.tests.support.openstack_client import Client
 from placement.tests.support.processes import ApiProcess
@@ -206,6 +208,13 @@ def test_both_commands_print_the_same_table(openstack, capsys, tmp_path):
 
 
 @runs_openstack
+def test_a_narrow_table_shows_whole_calls():
+    calls = [[each["service"], each["method"], each["path"]] for each in CALLS]
+    rows = [[*call, "rule" * 15, "needs" * 15] for call in calls]
+    columns = ("service", "method", "path", "rule", "needs")
+    assert fitted(columns, rows, 80, IMPORTANT) == (list(columns[:3]), calls)
+
+
 def test_openstack_reports_mistakes_in_one_line(openstack):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
