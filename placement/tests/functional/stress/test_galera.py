@@ -236,7 +236,8 @@ def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
 
 def test_a_record_that_a_node_refuses_is_dropped_alone(stores):
     recorder = Recorder(stores[0], RecorderSettings())
-    recorder._waiting.extend([record(0), replace(record(1), subject="x" * 300)])
+    for waiting in (record(0), replace(record(1), subject="x" * 300)):
+        recorder._add(waiting)
     recorder.record(record(2))
     stored = {each.request_id for each in find(stores[1], RecordedFilter())}
     assert (stored, recorder.dropped) == ({"req-0", "req-2"}, 1)
