@@ -1,4 +1,4 @@
-"""Tables that fit the terminal.
+"""Tables and sentences that fit the terminal.
 
 A list has one row for each object. If not all columns fit, the least important columns are left
 out and long texts end with an ellipsis; a UUID is shown whole or not at all. Output that is not
@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from textwrap import fill
 from typing import IO, Final
 
 from prettytable import PrettyTable
@@ -30,6 +31,29 @@ Rows = Sequence[Sequence[object]]
 def width_of(output: IO[str]) -> int:
     """Return the width of a table that is written to this output."""
     return shutil.get_terminal_size().columns if output.isatty() else PIPE_WIDTH
+
+
+def fitted_lines(text: str, output: IO[str]) -> str:
+    """Return lines that fit the terminal; what continues a line is indented.
+
+    If the output is no terminal, they are not changed, for programs that read lines.
+    """
+    if not output.isatty():
+        return text
+    return "\n".join(_filled(line, width_of(output)) for line in text.splitlines())
+
+
+def _filled(line: str, width: int) -> str:
+    """Return a line as several lines, broken at blanks.
+
+    >>> print(_filled("  cmp-12: no other host has VCPU:64 free", 24))
+      cmp-12: no other host
+        has VCPU:64 free
+    """
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return fill(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def table_text(columns: Sequence[str], rows: Rows, important: Sequence[str]) -> str:

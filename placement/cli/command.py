@@ -16,7 +16,7 @@ from placement import terminal
 from placement.cli import tables
 from placement.core.text import printable
 from placement.exception import PlacementException
-from placement.fitted_tables import fitted, width_of
+from placement.fitted_tables import fitted, fitted_lines, width_of
 
 Table = tuple[Sequence[str], Iterable[object]]
 """The columns of the output, and its rows; or the names of fields, and their values."""
@@ -35,25 +35,6 @@ def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, str]
     """Return the query parameters with these names for the options that are set."""
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def in_width(lines: str, width: int) -> str:
-    """Return lines that fit into the width; what continues a line is indented.
-
-    >>> print(in_width("  cmp-12: no other host has VCPU:64 free", 24))
-      cmp-12: no other host
-        has VCPU:64 free
-    """
-    return "\n".join(
-        fill(
-            line,
-            width,
-            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for line in lines.splitlines()
-    )
 
 
 def described(docstring: str, width: int) -> str:
@@ -118,9 +99,8 @@ class WrittenOutput:
     def note(self, *lines: str, is_command: bool = False) -> None:
         """Write lines beside the output, to standard error; sentences fit the terminal."""
         stderr = self.app.stderr  # type: ignore[attr-defined]
-        if stderr.isatty() and not is_command:
-            lines = tuple(in_width(line, width_of(stderr)) for line in lines)
-        stderr.writelines(f"{line}\n" for line in lines)
+        for line in lines:
+            stderr.write(f"{line if is_command else fitted_lines(line, stderr)}\n")
 
     def produce_output(
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any

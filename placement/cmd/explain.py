@@ -5,6 +5,7 @@ For the operator on the API host: it needs no token, and no running service.
 
 import argparse
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -16,6 +17,7 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
+from placement.fitted_tables import fitted_lines
 from placement.insight.documents import Response
 from placement.insight.explanation import command
 from placement.insight.explanation import query as parse
@@ -108,20 +110,20 @@ def _print_record(recorded: Response) -> None:
     ids = [recorded[name] for name in ("global_request_id", "request_id") if recorded[name]]
     origin = f"requested at {recorded['at']}, {', '.join(ids)}{equal_requests(recorded)}"
     if recorded["is_superseded"]:
-        print(f"{SUPERSEDED}:")
+        _write(f"{SUPERSEDED}:")
     if "funnel" in explanation:
-        print(as_text(explanation, origin=origin))
+        _write(as_text(explanation, origin=origin))
         return
     sentence = explanation.get("sentence", recorded["reason"])
     if recorded.get("query"):  # without a funnel if the explanation was too long to record
         result = "Invalid request" if recorded["kind"] == INVALID_REQUEST else "No host for"
-        print(printable(f"{result} {recorded['query']} ({origin}): {sentence}"))
+        _write(printable(f"{result} {recorded['query']} ({origin}): {sentence}"))
         return
     result = "No host" if "query" in recorded else "Claim refused"
-    print(printable(f"{result}: {sentence} ({origin})"))
+    _write(printable(f"{result}: {sentence} ({origin})"))
     for name, value in explanation.items():
         if name not in {"version", "sentence"}:
-            print(printable(f"  {name}: {_named(value)}"))
+            _write(printable(f"  {name}: {_named(value)}"))
 
 
 def _named(value: Any) -> str:
@@ -132,4 +134,11 @@ def _named(value: Any) -> str:
 
 
 def _print(document: Response, *, is_json: bool) -> None:
-    print(json.dumps(document, indent=2) if is_json else as_text(document))
+    if is_json:
+        print(json.dumps(document, indent=2))
+    else:
+        _write(as_text(document))
+
+
+def _write(text: str) -> None:
+    print(fitted_lines(text, sys.stdout))

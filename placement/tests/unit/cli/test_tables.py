@@ -1,5 +1,6 @@
 """Tables fit the terminal; UUIDs are shown whole."""
 
+import io
 import json
 import re
 from uuid import UUID
@@ -9,7 +10,7 @@ import pytest
 from placement.cli import tables
 from placement.cli.allocation import ListAllocationRequest
 from placement.cli.cells import Shown, facts
-from placement.fitted_tables import fitted, shortened
+from placement.fitted_tables import fitted, fitted_lines, shortened
 
 UUIDS = [str(UUID(int=number)) for number in range(1, 4)]
 COLUMNS = ("uuid", "project", "rows", "cause", "consumers")
@@ -88,3 +89,20 @@ def test_uuids_beside_names_are_left_out_before_a_text_is_cut():
 def test_nested_values_of_a_table_are_json():
     assert tables.in_one_line(({"VCPU": 1}, [], ["a"])) == ['{"VCPU": 1}', "", '["a"]']
     assert facts({"resources": {"VCPU": None}}).human_readable() == 'resources: {"VCPU": null}'
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_sentences_fit_a_terminal_and_are_whole_in_a_pipe(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = f"No host:\n  cmp-12: no other enabled host has {UUIDS[0]} of its host"
+    assert fitted_lines(text, io.StringIO()) == text
+    assert fitted_lines(text, Terminal()).split("\n") == [
+        "No host:",
+        "  cmp-12: no other enabled host has",
+        f"    {UUIDS[0]}",
+        "    of its host",
+    ]
