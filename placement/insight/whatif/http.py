@@ -204,20 +204,22 @@ def _no_domain(snapshot: Snapshot, by: str, prefix: str) -> str:
 
 
 def _no_trait(snapshot: Snapshot, condition: str, prefix: str) -> str:
-    return (
-        f"{condition}, and no host has a trait with this prefix. "
-        f"{_existing(snapshot, 'prefixes of traits', prefix)}"
-    )
+    prefixes = sorted({name[: name.rfind("_") + 1] or name for name in _traits(snapshot)})
+    existing = _existing("prefixes of traits", _similar_first(prefix, prefixes))
+    return f"{condition}, and no host has a trait with this prefix. {existing}"
 
 
-def _existing(snapshot: Snapshot, noun: str, unknown: str) -> str:
-    """Return the sentence about what hosts have; the most similar traits come first."""
-    sets = snapshot.aggregates if noun == "aggregates" else snapshot.traits
-    names = [name for name, _ in hosts_by(snapshot, sets)]
-    if noun != "aggregates":
-        if noun != "traits":
-            names = sorted({name[: name.rfind("_") + 1] or name for name in names})
-        names = list(dict.fromkeys((*similar_names(unknown, names, str, 3), *names)))
+def _traits(snapshot: Snapshot) -> Sequence[str]:
+    """Return the traits of hosts."""
+    return [name for name, _ in hosts_by(snapshot, snapshot.traits)]
+
+
+def _similar_first(unknown: str, names: Sequence[str]) -> Sequence[str]:
+    return list(dict.fromkeys((*similar_names(unknown, names, str, 3), *names)))
+
+
+def _existing(noun: str, names: Sequence[str]) -> str:
+    """Return the sentence about what hosts have."""
     return f"Hosts have these {noun}: {first(names)}." if names else f"No host has {noun}."
 
 
@@ -230,7 +232,7 @@ def keep_of(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Keep:
         )
     prefixes = tuple(each[7:] for each in kept if each.startswith("traits:"))
     for prefix in prefixes:
-        if not any(name.startswith(prefix) for name, _ in hosts_by(snapshot, snapshot.traits)):
+        if not any(name.startswith(prefix) for name in _traits(snapshot)):
             raise BadRequest(_no_trait(snapshot, f"keep is traits:{prefix}", prefix))
     return Keep(
         aggregates="none" not in kept,
@@ -269,15 +271,16 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
     for text in values.get("member_of", ()):
         members = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
         if not len(members := members[~sharing[members]]):
-            raise BadRequest(_none(snapshot, f"in aggregate {text}", "aggregates", text))
+            aggregates = [name for name, _ in hosts_by(snapshot, snapshot.aggregates)]
+            raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
         yield from members.tolist()
     for text in values.get("root_trait", ()):
         having = snapshot.traits.get(text, NO_ROWS).numbers
         if not len(having := having[snapshot.hosts[having]]):
-            raise BadRequest(_none(snapshot, f"with root trait {text}", "traits", text))
+            traits = _existing("traits", _similar_first(text, _traits(snapshot)))
+            raise BadRequest(_none(f"with root trait {text}", traits))
         yield from having.tolist()
 
 
-def _none(snapshot: Snapshot, condition: str, noun: str, unknown: str) -> str:
-    existing = _existing(snapshot, noun, unknown)
+def _none(condition: str, existing: str) -> str:
     return f"There is no provider {condition}; sharing providers do not count. {existing}"
