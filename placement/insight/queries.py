@@ -1,6 +1,6 @@
 """The queries and bodies of the routes under ``/insight``: their schemas and values."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,7 +16,6 @@ NOTHING_QUERY = always(closed({}))
 _NOTHING = validation.query_validators(NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
 _MOST_LISTED = 5
-_CLOCKS_DIFFER = timedelta(hours=1)
 _READABLE = ":,!"  # legal in a query string, and frequent in these queries
 
 
@@ -86,20 +85,6 @@ def time(parameter: str, value: str) -> datetime:
         return time_of(value, datetime.now(UTC))
     except ValueError as error:
         raise exception.BadRequest(f"{validation.PREFIX}{parameter}: {error}") from None
-
-
-def past_time(parameter: str, value: str) -> datetime:
-    """Return the value of a parameter as a time that is not later than a clock may differ.
-
-    Raises: BadRequest.
-    """
-    at, now = time(parameter, value), datetime.now(UTC)
-    if at > now + _CLOCKS_DIFFER:
-        raise exception.BadRequest(
-            f"{validation.PREFIX}{parameter}: {at:%Y-%m-%dT%H:%M:%SZ} is in the future, "
-            f"the clock of the service says {now:%Y-%m-%dT%H:%M:%SZ}."
-        )
-    return at
 
 
 def text(pairs: validation.QueryPairs) -> str:

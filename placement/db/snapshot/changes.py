@@ -259,7 +259,7 @@ class _StateTexts:
     def _amounts(self, text: str | None) -> tuple[dict[str, Inventory], dict[str, int]]:
         """Return the inventories and the used amounts by class, in the order of class ids."""
         inventories_, used = {}, {}
-        ids, amounts, *limits = grouped_rows.fields(text or grouped_rows.NO_ROWS, len(INVENTORY))
+        ids, amounts, *limits = _fields(text, len(INVENTORY))
         class_ids = self._known(ids, self._names.classes)
         rows = zip(class_ids, amounts, zip(*limits, strict=True), strict=True)
         for class_id, amount, inventory_limits in sorted(rows):
@@ -271,7 +271,7 @@ class _StateTexts:
         return inventories_, used
 
     def _traits(self, text: str | None) -> frozenset[str]:
-        (ids,) = grouped_rows.fields(text or grouped_rows.NO_ROWS, 1)
+        (ids,) = _fields(text, 1)
         return self._names.of_traits(self._known(ids, self._names.traits))
 
     def _known(self, texts: Iterable[str], names: Mapping[int, str]) -> list[int]:
@@ -282,8 +282,13 @@ class _StateTexts:
         return ids
 
     def _uuids(self, text: str | None) -> frozenset[str]:
-        (uuids,) = grouped_rows.fields(text or grouped_rows.NO_ROWS, 1)
+        (uuids,) = _fields(text, 1)
         return frozenset(map(grouped_rows.unescaped, uuids))
+
+
+def _fields(text: str | None, width: int) -> list[Sequence[str]]:
+    """Return the columns of a text; a provider without rows has none."""
+    return grouped_rows.fields(text or grouped_rows.NO_ROWS, width)
 
 
 def inventory_of(limits: Sequence[Any]) -> Inventory:
