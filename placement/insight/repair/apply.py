@@ -17,7 +17,7 @@ from placement.db.transaction import Transaction
 from placement.insight.repair import transaction
 from placement.insight.repair.action import Action
 from placement.insight.repair.plan_file import Entry
-from placement.insight.repair.rows import AFTER, BEFORE, state_of
+from placement.insight.repair.rows import AFTER, BEFORE, NO_ROWS, state_of
 from placement.insight.repair.transaction import ChangedSince, Repair
 
 APPLIED: Final = "applied"
@@ -40,17 +40,25 @@ def apply_action(
 ) -> Outcome:
     """Apply an action, and pass what it changed to ``record`` before the commit.
 
-    Every committed action is therefore recorded.
+    Every committed action is therefore recorded. If a commit fails, and the action is skipped when
+    it is tried again, ``record`` gets an entry without rows, which replaces the first one: rows
+    that another program removed meanwhile are as after the action, and no undo may restore them.
     Raises: the errors of a write and of ``record``.
     """
+    is_recorded = False
 
     def apply(tx: Transaction) -> Outcome:
+        nonlocal is_recorded
         repair = Repair(tx, incomplete)
         action.perform(repair)
         record(Entry(action, repair.recorded()))
+        is_recorded = True
         return Outcome(APPLIED)
 
-    return _outcome(store, apply)
+    outcome = _outcome(store, apply)
+    if outcome.status == SKIPPED and is_recorded:
+        record(Entry(action, NO_ROWS))
+    return outcome
 
 
 def undo_action(store: Store, entry: Entry) -> Outcome:

@@ -209,10 +209,12 @@ def latest_entries(file: RepairFile) -> dict[str, Entry]:
     """Return the last entry of each action in an undo file, by the line of the action.
 
     An action can have several entries: the earlier entries were not committed, or were undone.
+    An action whose last entry has no rows was skipped after its commit failed.
     Raises: InvalidRepairFile.
     """
     entries = map(_entry, file.lines)
-    return {line(entry.action.as_json()): entry for entry in entries}
+    latest = {line(entry.action.as_json()): entry for entry in entries}
+    return {action: entry for action, entry in latest.items() if entry.recorded.scope}
 
 
 def _entry(values: Line) -> Entry:

@@ -114,6 +114,9 @@ class Recorded:
         return {key: amount for key, amount in amounts.items() if amount}
 
 
+NO_ROWS: Final = Recorded({}, {}, {}, {}, {})
+
+
 def read(connection: sa.Connection, scope: Scope) -> Image:
     """Return the rows of the scope."""
     return {

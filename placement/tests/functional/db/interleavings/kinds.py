@@ -19,6 +19,7 @@ from placement.db.store import Store
 from placement.insight.repair import consumers, names, providers
 from placement.insight.repair.action import Action
 from placement.insight.repair.apply import SKIPPED, apply_action, undo_action
+from placement.insight.repair.plan_file import Entry
 from placement.objects import (
     aggregate,
     allocation,
@@ -208,7 +209,7 @@ def _apply(action: Callable[[World], Action]) -> Step:
 
 
 def _apply_and_undo(action: Callable[[World], Action]) -> Sequence[Step]:
-    entries: dict[int, object] = {}
+    entries: dict[int, Entry] = {}
 
     def apply(world: World, store: Store) -> str:
         entries.pop(id(world), None)
@@ -217,9 +218,9 @@ def _apply_and_undo(action: Callable[[World], Action]) -> Sequence[Step]:
         ).status
 
     def undo(world: World, store: Store) -> str:
-        # an action that was skipped has an entry if its first attempt failed at the commit
         entry = entries.get(id(world))
-        return SKIPPED if entry is None else undo_action(store, entry).status
+        is_applied = entry is not None and entry.recorded.scope
+        return undo_action(store, entry).status if is_applied else SKIPPED
 
     return apply, undo
 

@@ -15,6 +15,8 @@ from placement import exception
 from placement.cmd import audit as command
 from placement.cmd import manage, repair
 from placement.db import clocks
+from placement.db import store as store_module
+from placement.db.errors import WriteConflict
 from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
 from placement.objects import allocation
@@ -344,6 +346,32 @@ def test_a_full_disk_stops_the_repair_before_the_commit(
     assert undo.read_text().endswith("\n")
     assert apply(plan) == (1, 1, 0)
     assert apply(undo) == (2, 0, 0)
+    assert_sound(store)
+
+
+def test_no_undo_restores_what_was_deleted_after_a_commit_failed(
+    store, *, run_audit, apply, planned, plan, monkeypatch
+):
+    """The rows are then as after the action, which was recorded and then skipped."""
+    first = json.loads(plan.read_text().splitlines()[1])["consumer"]
+    write, refusals = store_module.Store.write, []
+
+    def refused_once(self, work, *arguments):
+        def attempt(tx):
+            outcome = work(tx, *arguments)
+            if not refusals:
+                refusals.append("Galera reports a deadlock at the commit")
+                raise WriteConflict
+            return outcome
+
+        return write(self, attempt)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_module.Store, "write", refused_once)
+        patched.setattr(store_module.time, "sleep", lambda _: allocation.delete(store, first))
+        assert apply(plan) == (1, 0, 1)
+    assert apply(plan.with_name("plan.undo")) == (1, 0, 0)
+    assert [each for each in planned if not allocations_of(store, each)] == [first]
     assert_sound(store)
 
 
