@@ -85,7 +85,11 @@ FIXED = [
     (first, second)
     for second in ("create incomplete consumers", "repair: create a consumer")
     for first in ("release a consumer without row", "empty allocations of a consumer without row")
-] + [("set roots", "set roots")]
+] + [
+    ("set roots", "set roots"),
+    ("repair: remove allocations, and undo", "repair: remove allocations"),
+    ("repair: remove allocations, and undo", "repair: remove allocations, and undo"),
+]
 SYNC_ROUNDS = int(os.environ.get("SYNC_ROUNDS", "2"))
 
 pytestmark = [

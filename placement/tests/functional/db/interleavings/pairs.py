@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 
@@ -31,7 +32,8 @@ class Pairs:
         self._serial: dict[tuple[str, ...], list[Result]] = {}
 
     def steps(self, kind: str, store: Store) -> list[Step]:
-        return [partial(step, self._world, store) for step in KINDS[kind]]
+        world = copy(self._world)  # an operation knows its entries of an undo file by its world
+        return [partial(step, world, store) for step in KINDS[kind]]
 
     def failures(
         self, first: str, second: str, second_stop: Callable[[], int | None] = lambda: None
