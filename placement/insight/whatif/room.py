@@ -44,7 +44,8 @@ from placement.insight.whatif.model import (
 from placement.insight.whatif.placing import free_by_root
 from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroups
 
-_BLOCK: Final = 32
+_BLOCK: Final = 16
+"""Roots whose consumers are read at once, which takes most of the time."""
 _MOST_STEPS: Final = 5_000
 _MOST_TRIED: Final = 30
 """The largest number of sets of one root without a confirmed plan."""
