@@ -126,7 +126,10 @@ class Allocations(Statements):
     """Allocations, in one transaction."""
 
     def on_provider(self, uuid: str) -> ProviderAllocations:
-        """Return the allocations on a provider, by consumer.  Raises: ProviderNotFound."""
+        """Return the allocations on a provider, in the order of the UUIDs of their consumers.
+
+        Raises: ProviderNotFound.
+        """
         try:
             return self._on_provider(uuid, 1)
         except grouped_rows.Truncated:  # the provider has more than 10,000
@@ -136,10 +139,14 @@ class Allocations(Statements):
         statement = _on_provider(self._connection.dialect.name, texts)
         generation, rows = find_with(self._connection, statement, uuid)
         parts = (grouped_rows.fields(text, 4) for _, text, _ in rows)
+        allocated = sorted(
+            row
+            for names, amounts, consumer_uuids, generations in parts
+            for row in zip(consumer_uuids, names, amounts, generations, strict=True)
+        )
         resources = _allocated_resources(
             (name, int(amount), consumer_uuid, int(consumer_generation))
-            for part in parts
-            for name, amount, consumer_uuid, consumer_generation in zip(*part, strict=True)
+            for consumer_uuid, name, amount, consumer_generation in allocated
         )
         modified_at = max((time or "" for *_, time in rows), default="")
         return ProviderAllocations(generation, resources, time_of_text(modified_at))

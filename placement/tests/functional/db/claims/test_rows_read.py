@@ -75,8 +75,11 @@ def test_allocations_of_a_crowded_provider(store, crowded):
 
 def test_allocations_that_are_too_long_for_one_text_are_several(store, crowded):
     with store.read() as tx:
+        at_once = [*tx.allocations.on_provider(crowded).allocations.items()]
         tx.connection.exec_driver_sql("SET SESSION group_concat_max_len = 65536")
-        assert len(tx.allocations.on_provider(crowded).allocations) == ON_THE_PROVIDER
+        found = [*tx.allocations.on_provider(crowded).allocations.items()]
+    assert found == at_once == sorted(found, key=lambda each: each[0])  # the same bytes
+    assert len(found) == ON_THE_PROVIDER
 
 
 def test_allocations_that_are_too_long_for_a_message_are_several_texts():
