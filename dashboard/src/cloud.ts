@@ -165,7 +165,7 @@ function traitsAndCapacity({ members, amounts }: Root): string {
   ]);
   return JSON.stringify([
     providers.sort(([a], [b]) => compare(String(a), String(b))),
-    [...amounts].map(([name, { capacity }]) => [name, capacity]),
+    [...amounts].map(([name, { capacity }]) => `${name} ${capacity}`).sort(),
   ]);
 }
 

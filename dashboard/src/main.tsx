@@ -31,21 +31,26 @@ function App({ api, region }: { api: Api; region: string }) {
   const findings = useFindings(api);
   const title = titleOf(address, live, findings);
   const { unseen } = refusals;
-  const { state } = live.status;
+  const { state, detail } = live.status;
   useEffect(
     () => showInTab(tabOf(state, unseen, title, region || "Placement")),
     [state, unseen, title, region],
   );
+  const shared = useMemo(
+    () => ({ api, live, refusals, findings, names }),
+    [live.cloud.structure, state, detail, findings, names],
+  );
+  const view = useMemo(() => <View address={address} />, [address]);
   return (
-    <Provide value={{ api, live, version, refusals, findings, names }}>
-      <ProvideNow value={Date.now()}>
+    <Provide value={shared}>
+      <ProvideNow value={{ time: Date.now(), version }}>
         <a class="skip" href="#main" onClick={focusMain}>
           Skip to content
         </a>
         <div class={isWallboard(address) ? "wallboard" : undefined}>
           <Header address={address} region={region} />
           <main id="main" tabIndex={-1}>
-            <View address={address} />
+            {view}
           </main>
         </div>
       </ProvideNow>

@@ -89,7 +89,7 @@ function Piece({ text, nameOf }: { text: string; nameOf: NameOf | undefined }) {
 export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={dateTime(at)}>
-      {ago(at, useNow())}
+      {ago(at, useNow().time)}
     </time>
   );
 }

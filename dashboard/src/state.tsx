@@ -10,8 +10,6 @@ import type { Refusals } from "./refusals";
 export interface Shared {
   api: Api;
   live: Live;
-  // Increases with each change of the cloud.
-  version: number;
   refusals: Refusals;
   names: Names;
   // The number of findings of the audit; null if it is unknown.
@@ -34,11 +32,19 @@ export function useNameOf(): (uuid: string) => string | undefined {
     live.cloud.providers.get(uuid)?.name ?? names.aggregates[uuid] ?? names.servers[uuid];
 }
 
-const NowContext = createContext(Date.now());
+interface Now {
+  // In milliseconds.
+  time: number;
+  // Increases with each change of the cloud.
+  version: number;
+}
+
+const NowContext = createContext<Now>({ time: Date.now(), version: 0 });
 export const ProvideNow = NowContext.Provider;
 
-// The time for relative times, in milliseconds; it advances in steps of some seconds.
-export function useNow(): number {
+// Changes every second: for usage, refusals and relative times. Everything else is rendered again
+// only if the structure of the cloud changes.
+export function useNow(): Now {
   return useContext(NowContext);
 }
 

@@ -147,6 +147,15 @@ test("a root stays the same object while only its usage changes", () => {
   }
 });
 
+test("usage of one provider of a tree leaves the structure as it is", () => {
+  const part = (uuid: string, name: string, used: number) =>
+    provider(uuid, "a", "a", { inventories: { [name]: inventory(8, used) } });
+  const cloud = cloudOf(host("a", {}), part("n0", "VCPU", 0), part("n1", "PCPU", 0));
+  const { structure } = cloud;
+  cloud.apply(changes([part("n0", "VCPU", 1)]));
+  assert.equal(cloud.structure, structure);
+});
+
 test("sums that follow each change are the sums of all trees", () => {
   const cloud = cloudOf();
   for (let step = 0; step < 200; step += 1) {

@@ -25,7 +25,8 @@ export function Cards(props: {
   chosen: string;
   onChoose: (name: string) => void;
 }) {
-  const { live, version } = useShared();
+  const { live } = useShared();
+  const { version } = useNow();
   const { matches } = props;
   const frequent = useMostFrequent();
   const shape = props.shape ?? frequent;
@@ -69,9 +70,11 @@ export function unusable({ free, disabled }: Totals, stranded = 0): number {
 // The shape of most consumers; a usual one if there are none, or if they cannot be read.
 function useMostFrequent(): string | null {
   const { api } = useShared();
-  const { value, error } = useLoaded("consumers", () => api.consumers({ limit: SAMPLE }));
-  if (value === null && error === null) return null;
-  return mostFrequentQuery(value?.consumers ?? []) ?? FIRST_QUERY;
+  const { value, error } = useLoaded("consumers", async () => {
+    const { consumers } = await api.consumers({ limit: SAMPLE });
+    return mostFrequentQuery(consumers) ?? FIRST_QUERY;
+  });
+  return error === null ? value : FIRST_QUERY;
 }
 
 function useCapacity(shape: string | null): Capacity | null {
@@ -119,7 +122,7 @@ export function share(name: string, { capacity, used, roots }: Totals): string {
 const [WIDTH, HEIGHT] = [100, 16];
 
 function Trend({ name }: { name: string }) {
-  const points = untilNow(useShared().live.history.of(name), useNow());
+  const points = untilNow(useShared().live.history.of(name), useNow().time);
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last) return null;
   const [from, to] = [first, last].map(({ share }) => percent(share, 1));

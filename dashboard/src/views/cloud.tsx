@@ -6,7 +6,7 @@ import { plural } from "../format";
 import { byAggregate, inOrder, isEverything, isSorted, matching, positionsOf, sorted } from "../hosts";
 import { Empty, Loading } from "../parts";
 import { type Address, addressOf, changed } from "../router";
-import { useShared } from "../state";
+import { useNow, useShared } from "../state";
 import { Cards } from "./cards";
 import { type CloudChoice, choiceOf, Filters } from "./filters";
 import { HeatMap } from "./heatmap";
@@ -19,7 +19,8 @@ export function isWallboard({ view, query }: Address): boolean {
 }
 
 export function CloudView({ query }: { query: string }) {
-  const { live, version } = useShared();
+  const { live } = useShared();
+  const { version } = useNow();
   const { structure } = live.cloud;
   const classes = useMemo(() => live.cloud.classes(), [structure]);
   const first = useFirstClass(live.cloud, classes);
@@ -127,7 +128,7 @@ function useStableOrder(
   hosts: Root[],
   choice: CloudChoice,
 ): { roots: Root[]; isStale: boolean; sortAgain: () => void } {
-  const { version } = useShared();
+  const { version } = useNow();
   const { className, sort } = choice;
   const [sorts, setSorts] = useState(0);
   const kept = useRef({ key: "", positions: new Map<string, number>() });

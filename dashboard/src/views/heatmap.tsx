@@ -1,13 +1,13 @@
 // The heat map: cells that the mouse and the keyboard can explore, and its legend.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { reservedState, type Root } from "../cloud";
 import { amount, percent, plural } from "../format";
 import { type Box, byCapacity, cellAt, cellsOf, layOut, neighbor, STEP_NAMES } from "../heatmap";
 import type { Group } from "../hosts";
 import { draw } from "../painting";
 import { addressOf } from "../router";
-import { useShared } from "../state";
+import { useNow, useShared } from "../state";
 
 const LARGEST = 28;
 const HEIGHT = 380;
@@ -29,8 +29,8 @@ export function HeatMap(props: {
   isWall: boolean;
 }) {
   const { groups, name, isSized, isGrouped, isWall } = props;
-  const { live, version, ...shared } = useShared();
-  const names = shared.names.aggregates;
+  const { live, names: { aggregates: names } } = useShared();
+  const { version } = useNow();
   const map = useRef<HTMLDivElement>(null);
   const width = useWidth(map);
   const [focused, setFocused] = useState(-1);
@@ -42,7 +42,8 @@ export function HeatMap(props: {
   const paint = (changed?: number[]) =>
     map.current && draw(map.current, layout, name, focused, changed);
   const painted = useRef({ layout, name: "", version, focused });
-  useEffect(() => {
+  // before the frame of the amounts, which then is the only one
+  useLayoutEffect(() => {
     const last = painted.current;
     painted.current = { layout, name, version, focused };
     const isKnown = version <= last.version + 1;

@@ -4,13 +4,14 @@ import { reason, times } from "../format";
 import { Ago, Empty, Failure } from "../parts";
 import { keyOf, refused } from "../refusals";
 import { addressOf } from "../router";
-import { failure, useShared } from "../state";
+import { failure, useNow, useShared } from "../state";
 import { kind, Summary } from "./requests";
 
 const SHOWN = 6;
 
 export function RecentRefusals() {
   const { refusals } = useShared();
+  useNow();
   return (
     <section aria-labelledby="refusals-title" class="narrow">
       <h2 id="refusals-title">Recent refusals</h2>

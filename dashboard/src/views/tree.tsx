@@ -5,13 +5,14 @@ import type { Inventory, Provider } from "../documents";
 import { amount, amountOf, decimal, ownName } from "../format";
 import { Bar, Breakable, Chips, Empty, Id, Loading, Name, TreeLink } from "../parts";
 import { addressOf } from "../router";
-import { useShared } from "../state";
+import { useNow, useShared } from "../state";
 import { bar, number, Table } from "../table";
 import { Consumers } from "./consumers";
 import { WhatIf } from "./whatif";
 
 export function TreeView({ uuid }: { uuid: string }) {
   const { live } = useShared();
+  useNow();
   const provider = live.cloud.providers.get(uuid);
   const root = live.cloud.roots.get(provider?.root_provider_uuid ?? uuid);
   if (live.status.at === null) return <Loading />;
