@@ -57,7 +57,10 @@ class Service:
             return self._document(response)
         text = response.body[:200].decode(errors="replace")
         if response.status == 0:
-            raise UnusableService(f"GET {self.url}{read.path} failed: {text}")
+            raise UnusableService(
+                f"GET {self.url}{read.path} failed: {text}; check that the service runs and that "
+                "the URL is right, and name the CA certificates of an HTTPS service by --cacert"
+            )
         action = {401: "; set a valid token", 403: "; use a token with the role admin"}
         raise UnusableService(
             f"GET {self.url}{read.path} returned {response.status}: {_detail(response.body)}"

@@ -12,6 +12,7 @@ from typing import Final
 from oslo_config import cfg
 
 from placement import db_api
+from placement.cmd.errors import CommandError
 from placement.conf.base import manage_command
 from placement.core.text import printable
 from placement.db.store import Store
@@ -65,8 +66,9 @@ def _stored_amounts(store: Store, source: str, target: str) -> StoredAmounts:
 
 
 def _text(identity: Identity) -> str:
+    """Return the table.  Raises: CommandError if nothing is found."""
     rows = list(rows_of(identity))
     if not rows:
-        return printable(nothing_found(identity))
+        raise CommandError(printable(nothing_found(identity)))
     texts = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     return table_text(COLUMNS, texts, IMPORTANT)

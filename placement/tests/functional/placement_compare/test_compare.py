@@ -211,6 +211,7 @@ def test_a_comparison_is_resumed(services, capsys, tmp_path):
 def test_services_that_cannot_be_compared_are_named(services, capsys):
     code, text = compared([services[0], "http://127.0.0.1:9"], capsys)
     assert (code, "http://127.0.0.1:9/ failed" in text) == (compare.FAILED, True)
+    assert text.endswith("name the CA certificates of an HTTPS service by --cacert\n")
     code, text = compared(services, capsys, "--token", "user-without-roles")
     assert (code, "use a token with the role admin" in text) == (compare.FAILED, True)
     assert " returned 403: Access was denied to this resource; use a token" in text

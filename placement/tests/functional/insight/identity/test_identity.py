@@ -363,9 +363,9 @@ def test_the_command_prints_a_table_or_the_document(http, store, run):
     ]
     document = json.loads(run("identity", "cn1", "--json")[1])
     assert document["providers"][0]["match"] == "name"
-    status, output, _ = run("identity", "nobody")
-    assert status == 1
-    assert output.startswith("No provider has the name or UUID nobody")
+    status, output, errors = run("identity", "nobody")
+    assert (status, output) == (1, "")
+    assert errors.startswith("placement-manage: No provider has the name or UUID nobody")
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
