@@ -15,9 +15,9 @@ const HEIGHT = 380;
 const BELOW = 100;
 
 // The space for the map: on a wallboard, the rest of the screen.
-function boxOf(map: Element | null, width: number, isWall: boolean): Box {
+function useBox(map: { current: HTMLElement | null }, isWall: boolean): Box {
+  const { width, top } = usePlace(map);
   if (!isWall) return { width, height: HEIGHT, largest: LARGEST };
-  const top = map?.getBoundingClientRect().top ?? HEIGHT;
   return { width, height: Math.max(HEIGHT / 2, innerHeight - top - BELOW), largest: 3 * LARGEST };
 }
 
@@ -32,13 +32,13 @@ export function HeatMap(props: {
   const { live, names: { aggregates: names } } = useShared();
   const { version } = useNow();
   const map = useRef<HTMLDivElement>(null);
-  const width = useWidth(map);
+  const box = useBox(map, isWall);
   const [focused, setFocused] = useState(-1);
   const layout = useMemo(() => {
     const labeled = groups.map((group) => ({ ...group, label: isGrouped ? labelOf(group, names) : "" }));
     const weight = isSized ? byCapacity(groups.flatMap(({ roots }) => roots), name) : () => 1;
-    return layOut(labeled, boxOf(map.current, width, isWall), weight);
-  }, [groups, width, isSized, isGrouped, isWall, names]);
+    return layOut(labeled, box, weight);
+  }, [groups, box.width, box.height, isSized, isGrouped, names]);
   const paint = (changed?: number[]) =>
     map.current && draw(map.current, layout, name, focused, changed);
   const painted = useRef({ layout, name: "", version, focused });
@@ -114,16 +114,21 @@ function onSchemeChange(repaint: () => void): () => void {
   return () => schemes.forEach((scheme) => scheme.removeEventListener("change", repaint));
 }
 
-function useWidth(element: { current: HTMLElement | null }): number {
+// The width of an element, and where it begins in the page: what is loaded above moves it.
+function usePlace(element: { current: HTMLElement | null }): { width: number; top: number } {
   const [width, setWidth] = useState(800);
+  const [top, setTop] = useState(HEIGHT);
   useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => {
-      if (entry) setWidth(Math.floor(entry.contentRect.width));
+    const observer = new ResizeObserver(() => {
+      const box = element.current?.getBoundingClientRect();
+      setWidth((last) => Math.floor(box?.width ?? last));
+      setTop((last) => Math.ceil(box ? box.top + scrollY : last));
     });
     if (element.current) observer.observe(element.current);
+    observer.observe(document.body);
     return () => observer.disconnect();
   }, []);
-  return width;
+  return { width, top };
 }
 
 function Legend() {

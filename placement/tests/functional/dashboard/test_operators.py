@@ -206,6 +206,15 @@ def test_the_wallboard_has_no_controls_and_escape_leaves_it(small, open_page):
     page.locator("nav").wait_for(timeout=MILLISECONDS)
 
 
+def test_the_wallboard_fits_the_screen(large, open_page):
+    page = opened(open_page, large)
+    page.set_viewport_size({"width": 2560, "height": 1440})
+    page.goto(f"{large.url}{PAGE}#/cloud?wallboard=1")
+    page.reload()
+    page.locator(".shape-note").wait_for(timeout=MILLISECONDS)  # loaded later, above the map
+    page.wait_for_function("document.documentElement.scrollHeight <= innerHeight")
+
+
 def test_refusals_are_counted_by_the_hour(realistic, open_page):
     page = opened(open_page, realistic, "#/requests")
     wait_for_text(page, "2 refusals in 24 hours")
