@@ -38,7 +38,6 @@ _HEADERS: Final = {
     "OpenStack-API-Version": "placement latest",
     "User-Agent": "nova-scheduler demo",
 }
-_TOO_MUCH: Final = 100_000
 
 
 def fill(store: Store, application: WSGIApplication, hosts: int) -> bool:
@@ -61,12 +60,15 @@ def _search(query: str) -> webob.Request:
 
 
 def _claims(built: Cloud) -> Iterator[webob.Request]:
-    """Yield claims of servers that exist for more than their hosts have."""
-    of_servers = [each for each in built.consumers if each.type == "INSTANCE"]
-    for consumer in of_servers[:3]:
-        provider = next(iter(consumer.allocations))
+    """Yield claims of servers for all memory of their hosts, which is partly reserved."""
+    inventories = {state.provider.uuid: state.inventories for state in built.states}
+    of_servers = (each for each in built.consumers if each.type == "INSTANCE")
+    firsts = ((each, *next(iter(each.allocations.items()))) for each in of_servers)
+    servers = [(each, host) for each, host, amounts in firsts if "MEMORY_MB" in amounts]
+    for consumer, host in servers[:: len(servers) // 3 + 1]:
+        memory = inventories[host]["MEMORY_MB"].max_unit
         claim: Mapping[str, Any] = {
-            "allocations": {provider: {"resources": {"VCPU": _TOO_MUCH}}},
+            "allocations": {host: {"resources": {"MEMORY_MB": memory}}},
             "project_id": consumer.project,
             "user_id": "nova",
             "consumer_generation": 1,

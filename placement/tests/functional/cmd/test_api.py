@@ -68,6 +68,7 @@ def test_the_demo_cloud_has_hosts_refusals_and_findings(tmp_path):
     kinds = {each["kind"] for each in recorded}
     assert len(providers) > 30
     assert kinds == {"no_candidates", "invalid_request", "refused_claim"}
+    assert {each["reason"] for each in recorded if each["kind"] == "refused_claim"} == {"capacity"}
     assert findings
     with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
         service.get("/")
