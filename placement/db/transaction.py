@@ -35,9 +35,9 @@ class Transaction:
         number: int = self.connection.info.get("lineage", 0)
         return number
 
-    def execute_all(self, writes: Iterable[Write]) -> None:
-        """Execute the writes in their order."""
-        execute_all(self.connection, writes)
+    def execute_all(self, writes: Iterable[Write]) -> int:
+        """Execute the writes in their order; return how many rows the last one changed."""
+        return execute_all(self.connection, writes)
 
     def publish(
         self,

@@ -109,16 +109,21 @@ def one_of(column: sa.Column[Any], name: str, count: int) -> sa.ColumnElement[bo
     )
 
 
-def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> None:
-    """Execute the writes in their order.  Raises: DBAPIError, of the first write that fails.
+def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> int:
+    """Execute the writes in their order; return how many rows the last one changed.
+
+    Raises: DBAPIError, of the first write that fails.
 
     One message to the server contains many writes, so locks are not kept for a round trip of each
     write. SQLite, and drivers without such messages, execute one write after the other.
     """
+    rows = 0
     if connection.dialect.driver not in messages.DRIVERS:
         for statement, values in writes:
-            connection.execute(statement, values).close()
-        return
+            result = connection.execute(statement, values)
+            rows = result.rowcount
+            result.close()
+        return rows
     texts: list[str] = []
     parameters: list[Any] = []
     for write in writes:
@@ -126,14 +131,16 @@ def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> None:
         texts.append(text)
         parameters += values
         if len(parameters) > _MAX_PARAMETERS:
-            _send(connection, texts, parameters)
+            rows = _send(connection, texts, parameters)
             texts, parameters = [], []
-    if texts:
-        _send(connection, texts, parameters)
+    return _send(connection, texts, parameters) if texts else rows
 
 
-def _send(connection: sa.Connection, texts: Sequence[str], parameters: Sequence[Any]) -> None:
-    connection.exec_driver_sql("; ".join(texts), tuple(parameters), messages.IS_MESSAGE).close()
+def _send(connection: sa.Connection, texts: Sequence[str], parameters: Sequence[Any]) -> int:
+    counts: list[int] = []
+    options = {messages.COUNTS: counts}
+    connection.exec_driver_sql("; ".join(texts), tuple(parameters), options).close()
+    return counts[0]
 
 
 def _bound(write: Write, dialect: sa.Dialect) -> tuple[str, list[Any]]:

@@ -4,6 +4,7 @@ A write locks the consumers, then the providers that they have or request alloca
 their current state, decides in ``core.claims``, and writes the changes.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement import exception
@@ -16,9 +17,19 @@ from placement.core.claims import (
 )
 from placement.core.model import ConsumerAllocations, ConsumerClaim, ProviderAllocations
 from placement.db.claims import allocations, inventories
-from placement.db.claims.consumers import PROVIDER, LockedConsumers, Owner, deletions, savings
+from placement.db.claims.consumers import (
+    PROVIDER,
+    LockedConsumers,
+    Owner,
+    consumer_lock,
+    deletion_if_unchanged,
+    deletions,
+    savings,
+)
 from placement.db.clocks import publications
+from placement.db.errors import WriteConflict
 from placement.db.resources.names import check_names
+from placement.db.resources.providers import provider_locks
 from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
 from placement.db.writes import Write
@@ -144,8 +155,35 @@ def provider_ids(state: AllocationState, uuids: Iterable[str]) -> list[int]:
 def delete(tx: Transaction, consumer_uuid: str) -> None:
     """Release all allocations of the consumer, without checking any generation.
 
+    They are read without a lock. The last write deletes the consumer if it still has the
+    generation that was read: otherwise the release runs again.
+
     Raises: NoAllocations.
     """
+    held = tx.consumers.held(consumer_uuid)
+    if not held:
+        _release_unrecorded(tx, consumer_uuid)
+        return
+    amounts = Counter[tuple[int, int]]()
+    for row in held:
+        amounts[row.provider_id, row.class_id] -= row.used
+    changed = {row.provider_id for row in held}
+    deleted = tx.execute_all(
+        [
+            *consumer_lock(held[0].id),
+            *provider_locks(changed),
+            *allocations.deletions([consumer_uuid]),
+            *inventories.additions(amounts),
+            *publications(changed),
+            *deletion_if_unchanged(held[0].id, held[0].generation),
+        ]
+    )
+    if not deleted:
+        raise WriteConflict
+
+
+def _release_unrecorded(tx: Transaction, consumer_uuid: str) -> None:
+    """Release allocations without a consumer row, which older databases may have."""
     consumers = tx.consumers.lock([consumer_uuid])
     if not consumers.allocated:
         raise exception.NoAllocations(consumer_uuid)

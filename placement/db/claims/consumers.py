@@ -13,8 +13,9 @@ import sqlalchemy as sa
 
 from placement.core.model import ConsumerClaim
 from placement.db.clocks import utcnow
-from placement.db.errors import WriteConflict
+from placement.db.errors import UsageNotCounted, WriteConflict
 from placement.db.resources.names import Lookup, ids_by_column, insert_names
+from placement.db.resources.providers import IS_COUNTED
 from placement.db.tables import (
     ONE,
     allocations,
@@ -152,6 +153,21 @@ _UPDATE = consumers.update().values(
     updated_at=sa.bindparam("now"),
 )
 _DELETE = consumers.delete()
+_DELETE_UNCHANGED = _DELETE.where(_consumer.generation == sa.bindparam("unchanged"))
+_HELD = (
+    sa.select(
+        _consumer.id,
+        _consumer.uuid,
+        _consumer.generation,
+        _allocation.resource_provider_id.label("provider_id"),
+        _allocation.resource_class_id.label("class_id"),
+        _allocation.used,
+        IS_COUNTED,
+    )
+    .join(allocations, _allocation.consumer_id == _consumer.uuid)
+    .join(resource_providers, resource_providers.c.id == _allocation.resource_provider_id)
+    .where(_consumer.uuid == sa.bindparam("uuid"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +270,16 @@ class Consumers(Statements):
             read |= {(kind, name): id_ for name, id_ in of_kind.items()}
         return ids[: len(lookups)], read
 
+    def held(self, uuid: str) -> list[sa.Row[Any]]:
+        """Return the allocations of a consumer that has a row, without locking it.
+
+        Raises: UsageNotCounted, which the store handles.
+        """
+        rows = self._connection.execute(_HELD, {"uuid": uuid}).all()
+        if uncounted := [row.provider_id for row in rows if not row.is_counted]:
+            raise UsageNotCounted(uncounted)
+        return [row for row in rows if row.uuid == uuid]
+
     def advance(self, uuids: Iterable[str]) -> None:
         """Increase the generations of locked consumers, whose owners stay the same."""
         for chunk in chunks(sorted(uuids)):
@@ -332,6 +358,16 @@ def savings(owners: Mapping[str, Owner], ids: Mapping[str, int]) -> list[Write]:
 def deletions(ids: Iterable[int]) -> list[Write]:
     """Return the writes that delete locked consumers."""
     return writes_of(_DELETE, _consumer.id, ids)
+
+
+def consumer_lock(id_: int) -> list[Write]:
+    """Return the write that locks a consumer."""
+    return writes_of(_LOCK, _consumer.id, [id_])
+
+
+def deletion_if_unchanged(id_: int, generation: int) -> list[Write]:
+    """Return the write that deletes a consumer: no row if it has another generation."""
+    return writes_of(_DELETE_UNCHANGED, _consumer.id, [id_], unchanged=generation)
 
 
 def _allocated(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:

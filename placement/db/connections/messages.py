@@ -5,9 +5,10 @@ from typing import Any
 import sqlalchemy as sa
 
 _MULTI_STATEMENTS = 1 << 16  # in the protocol of MySQL
-_RETURNING_ALL_RESULTS = frozenset({"pymysql", "mysqldb"})
-DRIVERS = _RETURNING_ALL_RESULTS | {"psycopg", "psycopg2"}
-IS_MESSAGE = {"is_message": True}
+DRIVERS = frozenset({"pymysql", "mysqldb", "psycopg", "psycopg2"})
+# The execution option of messages: a list, to which the number of rows of the last statement is
+# appended.
+COUNTS = "message_counts"
 
 
 def accept(engine: sa.Engine) -> None:
@@ -22,13 +23,15 @@ def accept(engine: sa.Engine) -> None:
     @sa.event.listens_for(engine, "do_execute")
     def execute(cursor: Any, text: str, parameters: Any, context: Any) -> bool:
         """Return whether this was a message, and was sent."""
-        if not context.execution_options.get("is_message"):
+        counts = context.execution_options.get(COUNTS)
+        if counts is None:
             return False
         if driver == "psycopg":  # other cursors bind on the server: one statement only
             cursor = context.dialect.dbapi.ClientCursor(cursor.connection)
         cursor.execute(text, parameters)
-        while driver in _RETURNING_ALL_RESULTS and cursor.nextset():
+        while driver != "psycopg2" and cursor.nextset():  # psycopg2 returns the last result only
             pass  # the error of a statement is raised where its result is read
+        counts.append(cursor.rowcount)
         return True
 
 

@@ -32,7 +32,7 @@ from placement.db.tables import (
     resource_providers,
     traits,
 )
-from placement.db.writes import Statements, chunks, rows_of
+from placement.db.writes import Statements, Write, chunks, rows_of, writes_of
 
 _provider = resource_providers.c
 _root = resource_providers.alias("root")
@@ -95,14 +95,9 @@ def find_with(
 
 
 # ``rows_of`` adds the condition that selects the rows.
+IS_COUNTED = (_provider.counted_generation == GENERATION).label("is_counted")
 _LOCK = (
-    sa.select(
-        _provider.id,
-        _provider.uuid,
-        (_provider.counted_generation == GENERATION).label("is_counted"),
-    )
-    .order_by(_provider.id)
-    .with_for_update()
+    sa.select(_provider.id, _provider.uuid, IS_COUNTED).order_by(_provider.id).with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
 _NAMES = sa.select(_provider.uuid, _provider.name)
@@ -177,6 +172,11 @@ def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[Locked
         LockedProvider._make(row)
         for row in rows_of(connection, _LOCK, _provider.id, sorted(set(ids)))
     ]
+
+
+def provider_locks(ids: Iterable[int]) -> list[Write]:
+    """Return the writes that lock providers, like ``lock_providers``."""
+    return writes_of(_LOCK, _provider.id, sorted(set(ids)))
 
 
 def provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:

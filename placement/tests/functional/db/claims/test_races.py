@@ -152,6 +152,20 @@ def test_consumer_created_and_removed_during_a_removal(store, backend):
     assert_sound(store)
 
 
+def test_allocations_replaced_between_the_read_and_the_writes_of_a_release(store, backend):
+    """The release reads them again, and releases those."""
+    if backend == "sqlite":
+        pytest.skip("it has one writer at a time")
+    host, other, consumer = new_provider(store, VCPU=10), new_provider(store, VCPU=10), uuid()
+    claim(store, consumer, {host: {"VCPU": 2}})
+    replace = "FROM consumers", lambda: claim(store, consumer, {other: {"VCPU": 3}}, generation=1)
+    with run_before(store, replace) as passed:
+        removed = outcome_of(lambda: allocation.delete(store, consumer))
+    assert accepted([removed, *passed]) == 2
+    assert used(store, host) == used(store, other) == {}
+    assert_sound(store)
+
+
 def test_write_of_two_consumers_of_which_one_moves_to_a_new_provider(store, backend):
     """The write has read one consumer when the provider and the class of the other are created."""
     if backend == "sqlite":
