@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -12,6 +13,7 @@ from placement import db_api
 from placement.cmd import repair
 from placement.conf.base import manage_command
 from placement.db.store import Store
+from placement.fitted_tables import fitted_lines
 from placement.insight.audit import command as audit_command
 from placement.insight.audit.finding import Commands
 from placement.insight.audit.kinds import Audit
@@ -19,7 +21,7 @@ from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
 from placement.insight.audit.model import FOUND, AuditedProviders, AuditSettings
 from placement.insight.audit.report import audit
-from placement.insight.audit.text import findings_text
+from placement.insight.audit.text import COMMAND, findings_text
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.documents import document
@@ -75,11 +77,12 @@ def run(conf: cfg.ConfigOpts) -> int:
         report = _audit(store, options, manage)
         if options.plan:
             return _write_plan(store, report, options, manage)
-    print(
-        json.dumps(document(**report.as_json()))
-        if options.json
-        else findings_text(report.findings, report.truncated, report.skipped)
-    )
+    if options.json:
+        print(json.dumps(document(**report.as_json())))
+    else:
+        text = findings_text(report.findings, report.truncated, report.skipped)
+        for line in text.splitlines():  # a command remains whole, to be copied
+            print(line if line.startswith(COMMAND) else fitted_lines(line, sys.stdout))
     return FOUND if report.has_errors else CLEAN
 
 
@@ -104,7 +107,7 @@ def _audit(store: Store, options: Any, manage: str) -> Audit:
 
 def _write_plan(store: Store, report: Audit, options: Any, manage: str) -> int:
     planned = write_plan(options.plan, str(store.epoch()), report.findings, options.code)
-    print(planned.text(options.plan, report.skipped))
+    print(fitted_lines(planned.text(options.plan, report.skipped), sys.stdout))
     if planned.actions:
         print(f"To apply them: {apply_command(options.plan, manage)}")
     return FOUND if report.has_errors or planned.actions else CLEAN

@@ -17,6 +17,9 @@ Group = Sequence[Finding]
 
 NOTHING_FOUND: Final = "Nothing found"
 
+COMMAND: Final = "  command: "
+"""What a line with the command of a finding begins with."""
+
 
 def findings_text(
     findings: Iterable[Finding], truncated: Iterable[str], skipped: Iterable[Skipped]
@@ -30,7 +33,7 @@ def findings_text(
             lines += _lines(group)
         lines.append(printable(f"  repair: {group[0].repair}"))
         if group[0].repair_command:
-            lines.append(printable(f"  command: {group[0].repair_command}"))
+            lines.append(printable(f"{COMMAND}{group[0].repair_command}"))
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.terminal import CLOSED
 from placement.tests.support.factories import new_provider
-from placement.tests.support.processes import ApiProcess
+from placement.tests.support.processes import ApiProcess, read_terminal
 
 FOLDER = Path(sys.executable).parent
 PERMISSION = ("placement-manage", "permission", "check", "--roles", "reader")
@@ -129,6 +129,20 @@ def test_tables_fit_the_terminal(environ, command, width):
     assert result.stderr == ""
     assert {len(line) for line in lines} == {len(lines[0])}
     assert 60 < len(lines[0]) <= width
+
+
+def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, database_url):
+    store = Store(DatabaseSettings(connection=database_url))
+    new_provider(store, "höst.a-long-domain.example.org")
+    store.dispose()
+    terminal_of_operator, output = os.openpty()
+    run(environ | {"COLUMNS": "35"}, "placement-manage", "audit", stdout=output)
+    os.close(output)
+    lines = read_terminal(terminal_of_operator).decode().splitlines()
+    os.close(terminal_of_operator)
+    assert "  command: placement-manage identity 'höst'" in lines
+    assert "  repair: keep one, and move the" in lines
+    assert "    allocations of the others to it" in lines
 
 
 @pytest.mark.parametrize(
