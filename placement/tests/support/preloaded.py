@@ -227,6 +227,7 @@ def main() -> None:
         os.environ.clear()
         os.environ.update(command["environ"])
         os.chdir(command["folder"])
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  possibly a terminal
         sys.argv = command["command"]
         end(exit_code_of_script(sys.argv[0]))
 

@@ -1,4 +1,7 @@
-"""Output that cannot be written, of commands as processes: no traceback, and no success."""
+"""Output that cannot be written, of commands as processes: no traceback, and no success.
+
+What depends on the start or the end of the interpreter has a new one for each command.
+"""
 
 import os
 import subprocess
@@ -12,7 +15,9 @@ from placement.cmd import errors
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.terminal import CLOSED
+from placement.tests.support import preloaded
 from placement.tests.support.factories import new_provider
+from placement.tests.support.openstack_client import Client
 from placement.tests.support.processes import ApiProcess, read_terminal
 
 FOLDER = Path(sys.executable).parent
@@ -120,13 +125,19 @@ def test_a_command_of_openstack_that_does_not_reach_the_service(environ):
 
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("command", [IDENTITY, PERMISSION])
-def test_tables_fit_the_terminal(environ, command, width):
+def test_tables_fit_the_terminal(environ, command, width, tmp_path):
     terminal_of_operator, output = os.openpty()
     with os.fdopen(terminal_of_operator, encoding="utf-8") as shown:
-        result = run(environ | {"COLUMNS": str(width)}, *command, stdout=output)
-        os.close(output)
+        with (tmp_path / "errors").open("w") as errors, os.fdopen(output, "w") as written:
+            process = preloaded.of_placement().start(
+                [str(FOLDER / command[0]), *command[1:]],
+                folder=tmp_path,
+                environ=environ | {"COLUMNS": str(width)},
+                streams=(written, written, errors),
+            )
+            process.wait(60)
         lines = [shown.readline().rstrip() for _ in range(4)]
-    assert result.stderr == ""
+    assert (tmp_path / "errors").read_text() == ""
     assert {len(line) for line in lines} == {len(lines[0])}
     assert 60 < len(lines[0]) <= width
 
@@ -161,11 +172,12 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
         (1, "openstack placement permission check"),
     ],
 )
-def test_wrong_arguments_end_all_commands_alike(environ, code, command):
-    program, *arguments = command.split()
+def test_wrong_arguments_end_all_commands_alike(run_command, code, command):
+    program, _, arguments = command.partition(" ")
     if program == "openstack":
-        program, *arguments = openstack("http://127.0.0.1:1", *arguments)
-    result = run(environ, program, *arguments)
+        result = Client("http://127.0.0.1:1").run(arguments)
+    else:
+        result = run_command(program, *arguments.split())
     assert (result.returncode, result.stdout) == (code, "")
     assert "error: " in result.stderr
     assert "Traceback" not in result.stderr

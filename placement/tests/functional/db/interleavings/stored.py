@@ -52,6 +52,8 @@ class StoredRows:
         self._engine = sa.create_engine(engine.url, poolclass=sa.StaticPool)
         with self._engine.begin() as connection:
             connection.exec_driver_sql(_WITHOUT_FOREIGN_KEYS[engine.dialect.name])
+            if engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("PRAGMA synchronous = OFF")
         self._current = self.read()
 
     def close(self) -> None:
