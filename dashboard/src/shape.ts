@@ -37,7 +37,7 @@ export function queryOf(form: ShapeForm): string {
 
 // The query of a pasted line such as "GET http://host/allocation_candidates?resources=VCPU:1".
 export function withoutUrl(text: string): string {
-  const [, query] = /^[\s"']*(?:GET\s+["']?)?(?:https?:\/)?\/[^\s?]*\?([^\s"']*)/i.exec(text) ?? [];
+  const [, query] = /^[\s"']*(?:GET\s+["']?)?(?:(?:https?:\/)?\/[^\s?]*)?\?([^\s"']*)/i.exec(text) ?? [];
   return query ?? text;
 }
 

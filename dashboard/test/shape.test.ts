@@ -60,6 +60,7 @@ for (const text of [
   "GET /allocation_candidates?resources=VCPU:1&required=A",
   'curl "http://cloud:8778/placement/allocation_candidates?resources=VCPU:1&required=A"'.slice(5),
   "https://cloud/allocation_candidates?resources=VCPU:1&required=A HTTP/1.1",
+  "?resources=VCPU:1&required=A",
 ]) {
   test(`the query of ${text}`, () => {
     assert.equal(withoutUrl(text), "resources=VCPU:1&required=A");

@@ -23,9 +23,10 @@ export function Value({ value }: { value: unknown }) {
 // Names with their values; a name can be the UUID of a provider.
 export function Facts({ rows }: { rows: object }) {
   const { cloud } = useShared().live;
+  const facts = Object.entries(rows).filter(([, value]) => value !== "");
   return (
     <span class="facts">
-      {Object.entries(rows).map(([name, value]) => (
+      {facts.map(([name, value]) => (
         <span key={name} class="fact">
           {cloud.providers.has(name) ? (
             <TreeLink uuid={name} name={cloud.nameOf(name)} />

@@ -216,6 +216,7 @@ def test_a_refused_claim_is_listed_and_opens(small_to_change, open_page):
     page = open_page(f"{small_to_change.url}{PAGE}#/requests")
     page.get_by_role("link", name="Refused claim").first.click()
     wait_for_text(page, "Refused claim: not enough free")
+    assert page.locator(".fact > .label", has_text="state").count() == 0  # an empty one
     page.get_by_role("link", name="host1").last.click()
     wait_for_text(page, SERVER)
 
