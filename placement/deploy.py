@@ -20,6 +20,7 @@ from placement.http.request import Services
 from placement.insight.consumers import sql
 from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.reports import KNOWN_EVENTS, OperatorReports
+from placement.insight.whatif.gauge import SurvivalGauge, survival_counts
 from placement.observability import health, metrics
 from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
@@ -95,11 +96,9 @@ def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Ca
     minutes, by = conf.metrics.survival_interval_minutes, conf.metrics.survival_by
     if not minutes:
         return bytes
-    from placement.insight.whatif import gauge  # noqa: PLC0415  a start imports what it needs
-
     seconds, short = of.search.budget_seconds, of.shared.short_requests
-    count = partial(gauge.survival_counts, of.store, of.engine, by, seconds, short)
-    return gauge.SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
+    count = partial(survival_counts, of.store, of.engine, by, seconds, short)
+    return SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
 
 
 def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:

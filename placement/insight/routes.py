@@ -9,7 +9,7 @@ are empty unless [metrics]enabled is set.
 
 import socket
 from collections.abc import Mapping
-from importlib import import_module, metadata
+from importlib import metadata
 
 import webob
 
@@ -26,7 +26,17 @@ from placement.events import (
 from placement.http.request import HandlerFunction, Request, accepts_json
 from placement.http.response import json_response
 from placement.insight import http, queries
+from placement.insight.audit.http import list_findings
+from placement.insight.capacity.http import show_capacity
+from placement.insight.consumers.http import list_consumers
 from placement.insight.documents import document
+from placement.insight.explanation.http import explain_candidates
+from placement.insight.feed.http import list_providers
+from placement.insight.identity.http import show_identity
+from placement.insight.permissions.http import show_permissions
+from placement.insight.recording.http import list_requests, show_request, summarize_requests
+from placement.insight.whatif.http import plan_drain, plan_drain_with_groups, show_survival
+from placement.insight.whatif.room_http import make_room
 from placement.microversion import UNVERSIONED, Version
 
 _COUNTED = (CLIENT_REQUESTS, MIXED_CONSUMERS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
@@ -79,33 +89,20 @@ def show_insight(request: Request) -> webob.Response:
     )
 
 
-def _imported(module: str, name: str) -> HandlerFunction:
-    """Return a handler that its first request imports: all of them are a tenth of a start."""
-
-    def handle(request: Request) -> webob.Response:
-        handler: HandlerFunction = getattr(import_module(f"placement.insight.{module}"), name)
-        return handler(request)
-
-    return handle
-
-
 DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     UNVERSIONED: {"GET": show_insight},
-    f"{UNVERSIONED}/explanation": {"GET": _imported("explanation.http", "explain_candidates")},
-    f"{UNVERSIONED}/providers": {"GET": _imported("feed.http", "list_providers")},
-    f"{UNVERSIONED}/requests": {"GET": _imported("recording.http", "list_requests")},
-    f"{UNVERSIONED}/requests/summary": {"GET": _imported("recording.http", "summarize_requests")},
-    f"{UNVERSIONED}/requests/{{request_id}}": {"GET": _imported("recording.http", "show_request")},
-    f"{UNVERSIONED}/capacity": {"GET": _imported("capacity.http", "show_capacity")},
-    f"{UNVERSIONED}/consumers": {"GET": _imported("consumers.http", "list_consumers")},
-    f"{UNVERSIONED}/findings": {"GET": _imported("audit.http", "list_findings")},
-    f"{UNVERSIONED}/identity": {"GET": _imported("identity.http", "show_identity")},
+    f"{UNVERSIONED}/explanation": {"GET": explain_candidates},
+    f"{UNVERSIONED}/providers": {"GET": list_providers},
+    f"{UNVERSIONED}/requests": {"GET": list_requests},
+    f"{UNVERSIONED}/requests/summary": {"GET": summarize_requests},
+    f"{UNVERSIONED}/requests/{{request_id}}": {"GET": show_request},
+    f"{UNVERSIONED}/capacity": {"GET": show_capacity},
+    f"{UNVERSIONED}/consumers": {"GET": list_consumers},
+    f"{UNVERSIONED}/findings": {"GET": list_findings},
+    f"{UNVERSIONED}/identity": {"GET": show_identity},
     f"{UNVERSIONED}/clients": {"GET": list_clients},
-    f"{UNVERSIONED}/permissions": {"GET": _imported("permissions.http", "show_permissions")},
-    f"{UNVERSIONED}/drain": {
-        "GET": _imported("whatif.http", "plan_drain"),
-        "POST": _imported("whatif.http", "plan_drain_with_groups"),
-    },
-    f"{UNVERSIONED}/survival": {"GET": _imported("whatif.http", "show_survival")},
-    f"{UNVERSIONED}/room": {"POST": _imported("whatif.room_http", "make_room")},
+    f"{UNVERSIONED}/permissions": {"GET": show_permissions},
+    f"{UNVERSIONED}/drain": {"GET": plan_drain, "POST": plan_drain_with_groups},
+    f"{UNVERSIONED}/survival": {"GET": show_survival},
+    f"{UNVERSIONED}/room": {"POST": make_room},
 }

@@ -9,9 +9,6 @@ LATER = (
     "alembic",
     "jsonschema",
     "osprofiler",
-    "placement.insight.audit",
-    "placement.insight.capacity",
-    "placement.insight.whatif",
     "prometheus_client",
 )
 
