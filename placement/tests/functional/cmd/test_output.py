@@ -23,6 +23,7 @@ from placement.tests.support.processes import ApiProcess, read_terminal
 FOLDER = Path(sys.executable).parent
 PERMISSION = ("placement-manage", "permission", "check", "--roles", "reader")
 IDENTITY = ("placement-manage", "identity", "höst")
+runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
 
 
 @pytest.fixture
@@ -168,8 +169,8 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
         (255, "placement-status"),
         (1, "placement-api --port nonsense"),
         (1, "placement-compare"),
-        (1, "openstack resource provider tree --nonsense"),
-        (1, "openstack placement permission check"),
+        pytest.param(1, "openstack resource provider tree --nonsense", marks=runs_openstack),
+        pytest.param(1, "openstack placement permission check", marks=runs_openstack),
     ],
 )
 def test_wrong_arguments_end_all_commands_alike(run_command, code, command):

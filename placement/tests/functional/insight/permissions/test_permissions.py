@@ -207,7 +207,6 @@ def test_both_commands_print_the_same_table(openstack, capsys, tmp_path):
         assert shown.stderr == f"{output.splitlines()[-1]}\n"
 
 
-@runs_openstack
 def test_a_narrow_table_shows_whole_calls():
     calls = [[each["service"], each["method"], each["path"]] for each in CALLS]
     rows = [[*call, "rule" * 15, "needs" * 15] for call in calls]
@@ -215,6 +214,7 @@ def test_a_narrow_table_shows_whole_calls():
     assert fitted(columns, rows, 80, IMPORTANT) == (list(columns[:3]), calls)
 
 
+@runs_openstack
 def test_openstack_reports_mistakes_in_one_line(openstack):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
