@@ -57,14 +57,12 @@ def drain(scene: Scene, deadline: Deadline) -> Drain:
 
     Cost: a few array operations for each different needs, and a few microseconds for each move.
     """
-    try:
-        placement = Placement(scene, deadline)
-    except SearchDeadlineExceeded:
-        return Drain("undetermined", (), (), (TIME_OVER,), is_complete=False)
+    placement = Placement(scene, deadline)
     if not placement.stuck:
         return Drain("fits", placement.moves)
     bounds = Bounds(scene, deadline)
     try:
+        deadline.check()  # those that were not reached may fit
         stuck = list(_stuck(scene, placement, bounds))
         proofs = [each.text for each in stuck if each.is_proved] or list(bounds.sentences())
         if proofs:

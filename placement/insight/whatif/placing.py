@@ -9,6 +9,7 @@ A plan never counts on what another consumer releases: its moves are accepted in
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -24,6 +25,7 @@ from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import AmountArray, Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
 from placement.insight.hypothetical import Taken, claimed, free_by_row
 from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Needs, Scene
 
@@ -31,9 +33,9 @@ _BLOCK = 64
 
 
 class Placement:
-    """Moves of as many consumers as the order allows, ``stuck`` consumers, the state after them.
+    """Moves of as many consumers as the order and the deadline allow, and the state after them.
 
-    Raises: SearchDeadlineExceeded.
+    The others are ``stuck``.
     """
 
     def __init__(self, scene: Scene, deadline: Deadline) -> None:
@@ -43,14 +45,18 @@ class Placement:
         self._roots = dict(scene.staying)  # of members of server groups
         self.after = scene.remaining
         self.moves: list[Move] = []
+        with suppress(SearchDeadlineExceeded):
+            for demand in scene.demands:
+                self._place(demand)
+        placed = {move.holder.uuid for move in self.moves}
         self.stuck = [
-            Demand(demand.needs, tuple(left))
+            Demand(demand.needs, left)
             for demand in scene.demands
-            if (left := self._placed(demand))
+            if (left := tuple(each for each in demand.holders if each.uuid not in placed))
         ]
 
-    def _placed(self, demand: Demand) -> Sequence[Holder]:
-        """Place the consumers of a demand; return those that fit nowhere."""
+    def _place(self, demand: Demand) -> None:
+        """Place the consumers of a demand, except those that fit nowhere."""
         left: Sequence[Holder] = demand.holders
         for kept, targets in self._scene.variants(demand.needs):
             slotted = SlottedRequest.of(demand.needs.request(kept))
@@ -60,7 +66,6 @@ class Placement:
                 left = [holder for holder in left if self._fill(variant, [holder])]
             else:
                 left = self._fill(variant, left)
-        return left
 
     def _allowed(self, server: str, targets: Mask) -> Mask:
         """Return the targets that the server groups allow.

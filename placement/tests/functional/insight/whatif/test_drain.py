@@ -3,13 +3,15 @@
 import random
 import uuid
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 
 import pytest
 import requests
 import webtest
 
 from placement.core.model import SHARING_TRAIT
+from placement.core.search.deadline import Deadline
 from placement.tests.support.factories import new_provider
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
@@ -61,6 +63,24 @@ def follow(http, plan, gone):
         ]
         for each in gone
     )
+
+
+def test_moves_that_were_found_before_the_time_limit_are_shown(http, store, monkeypatch):
+    source, _target = (new_provider(store, VCPU=64) for _ in range(2))
+    consumers = {claim(http, {source: {"VCPU": vcpus}}) for vcpus in (1, 2, 3)}
+    plans = []
+    for most in range(40):
+        deadline = Deadline(most, partial(next, count()))  # ends at a number of checks
+        monkeypatch.setattr("placement.http.request.Deadline", lambda *_, ends=deadline: ends)
+        plans.append(drained(http, f"provider={source}"))
+    for plan in plans:
+        placed = {move["consumer"] for move in plan["moves"]}
+        stuck = {each["consumer"]: each["text"] for each in plan["stuck"]}
+        assert placed | stuck.keys() == consumers
+        assert len(placed) + len(stuck) == plan["consumers"] == 3
+        assert plan["verdict"] == ("undetermined" if stuck else "fits")
+        assert all("the time limit" in reason for reason in stuck.values())
+    assert {len(plan["moves"]) for plan in plans} == {0, 1, 2, 3}
 
 
 def test_flat_hosts_are_emptied(http, store):
