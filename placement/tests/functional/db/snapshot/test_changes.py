@@ -27,7 +27,7 @@ def test_changes_of_some_clocks_do_not_scan_all_providers(store, backend, has_st
     """The lock keeps autovacuum away; statistics of rows that other tests wrote are forgotten."""
     if backend != "postgresql":
         pytest.skip("plans of PostgreSQL")
-    # rolled back: where plans are kept from the empty table, each DELETE of a row reads all rows
+    # rolled back: in a run of all tests, the deletion of so many rows has taken a minute
     with store.engines().writer.connect() as connection:
         for statement in (LOCK, FORGET, INSERT_PROVIDERS, *([ANALYZE] if has_statistics else ())):
             connection.exec_driver_sql(statement)
