@@ -9,7 +9,6 @@ A plan never counts on what another consumer releases: its moves are accepted in
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -43,21 +42,20 @@ class Placement:
         self._deadline = deadline
         self._scarcest = scarcest_classes(scene)
         self._roots = dict(scene.staying)  # of members of server groups
+        self._is_over = False
         self.after = scene.remaining
         self.moves: list[Move] = []
-        with suppress(SearchDeadlineExceeded):
-            for demand in scene.demands:
-                self._place(demand)
-        placed = {move.holder.uuid for move in self.moves}
         self.stuck = [
-            Demand(demand.needs, left)
+            Demand(demand.needs, tuple(left))
             for demand in scene.demands
-            if (left := tuple(each for each in demand.holders if each.uuid not in placed))
+            if (left := self._placed(demand))
         ]
 
-    def _place(self, demand: Demand) -> None:
-        """Place the consumers of a demand, except those that fit nowhere."""
+    def _placed(self, demand: Demand) -> Sequence[Holder]:
+        """Place the consumers of a demand; return those that fit nowhere, or were not reached."""
         left: Sequence[Holder] = demand.holders
+        if self._is_over:
+            return left
         for kept, targets in self._scene.variants(demand.needs):
             slotted = SlottedRequest.of(demand.needs.request(kept))
             allowed = self._allowed(demand.holders[0].uuid, targets)
@@ -66,6 +64,7 @@ class Placement:
                 left = [holder for holder in left if self._fill(variant, [holder])]
             else:
                 left = self._fill(variant, left)
+        return left
 
     def _allowed(self, server: str, targets: Mask) -> Mask:
         """Return the targets that the server groups allow.
@@ -99,18 +98,21 @@ class Placement:
             snapshot = claimed(self.after, own)
             remaining = list(holders)
             taken: Counter[tuple[str, int]] = Counter()
-            for root, amounts in self._assignments(snapshot, variant):
-                count = min(_times(snapshot, amounts, taken), len(remaining))
-                for holder in remaining[:count]:
-                    allocations = with_kept(amounts, variant.needs, variant.kept)
-                    self.moves.append(Move(holder, root, allocations))
-                    if holder.uuid in self._scene.groups:
-                        self._roots[holder.uuid] = root
-                for key, amount in amounts.items() if count else ():
-                    taken[key] += count * amount
-                remaining = remaining[count:]
-                if not remaining:
-                    break
+            try:
+                for root, amounts in self._assignments(snapshot, variant):
+                    count = min(_times(snapshot, amounts, taken), len(remaining))
+                    for holder in remaining[:count]:
+                        allocations = with_kept(amounts, variant.needs, variant.kept)
+                        self.moves.append(Move(holder, root, allocations))
+                        if holder.uuid in self._scene.groups:
+                            self._roots[holder.uuid] = root
+                    for key, amount in amounts.items() if count else ():
+                        taken[key] += count * amount
+                    remaining = remaining[count:]
+                    if not remaining:
+                        break
+            except SearchDeadlineExceeded:
+                self._is_over = True
             added = {key: amount - resident.get(key, 0) for key, amount in taken.items()}
             self.after = claimed(
                 self.after, {key: amount for key, amount in added.items() if amount > 0}
