@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from placement.core.model import Inventory
+from placement.core.search.deadline import Deadline
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.rows import AmountArray, Indices, Mask, Numbers, numbers, wide
 from placement.core.snapshot.snapshot import Snapshot
@@ -68,15 +69,17 @@ def allocated(snapshot: Snapshot, taken: Taken) -> Snapshot:
     return replace(snapshot, columns={**snapshot.columns, **changed})
 
 
-def emptied(snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
+def emptied(snapshot: Snapshot, names: Iterable[str], deadline: Deadline) -> Snapshot:
     """Return the snapshot in which nothing of some classes is used.
 
     Cost: a few microseconds for each provider with an inventory of the classes.
+    Raises: SearchDeadlineExceeded.
     """
     columns = {name: snapshot.columns[name] for name in names if name in snapshot.columns}
     rows_by_inventory: Mapping[str, defaultdict[Inventory, list[int]]]
     rows_by_inventory = {name: defaultdict(list) for name in columns}
     for row in sorted({row for each in columns.values() for row in each.rows.tolist()}):
+        deadline.tick()
         inventories = snapshot.entries.state(row).inventories
         for name in rows_by_inventory.keys() & inventories.keys():
             rows_by_inventory[name][inventories[name]].append(row)

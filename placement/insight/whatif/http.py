@@ -155,7 +155,8 @@ def _drained(
             f"The {len(tops)} providers have {count} consumers; a plan has at most "
             f"{sql.MOST_CONSUMERS}. Name fewer providers."
         )
-    holders = sql.holders(services.store, view, drained, services.shared.short_requests)
+    short = services.shared.short_requests
+    holders = short.paced(sql.holders(services.store, view, drained, short))
     scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, values), groups)
     result = drain(scene, services.deadline())
     return document.of_drain(snapshot, tops, scene, result, most)

@@ -167,15 +167,19 @@ class Scene:
         reader = NeedsReader(snapshot, drained, keep)
         by_needs: dict[tuple[Needs, str], list[Holder]] = {}
         skipped: dict[str, SkipReason] = {}
-        for holder in sorted(holders, key=lambda holder: holder.uuid):
+        for holder in holders:
             needs = _needs_or_reason(reader, holder)
             if isinstance(needs, Needs):
                 member = holder.uuid if holder.uuid in groups else ""
                 by_needs.setdefault((needs, member), []).append(holder)
             else:
                 skipped[holder.uuid] = needs
-        demands = [Demand(needs, tuple(equal)) for (needs, _), equal in by_needs.items()]
-        return replace(cls.in_order(snapshot, drained, demands, groups), skipped=skipped)
+        demands = [
+            Demand(needs, tuple(sorted(equal, key=lambda holder: holder.uuid)))
+            for (needs, _), equal in by_needs.items()
+        ]
+        scene = cls.in_order(snapshot, drained, demands, groups)
+        return replace(scene, skipped=dict(sorted(skipped.items())))
 
     @classmethod
     def in_order(

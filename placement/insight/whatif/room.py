@@ -126,7 +126,7 @@ def rooms(snapshot: Snapshot, task: Task, deadline: Deadline) -> Rooms:
     missing = Counter[str]()
     for group in task.request.groups:
         missing.update(group.resources)
-    empty = emptied(snapshot, missing)
+    empty = emptied(snapshot, missing, deadline)
     possible = np.flatnonzero(FittingRoots(empty, deadline).of(slotted, among))
     if not len(possible):
         return Rooms(0, reason="too_large_for_any_host")
