@@ -21,7 +21,7 @@ from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
 from placement.insight.audit.model import FOUND, AuditedProviders, AuditSettings
 from placement.insight.audit.report import audit
-from placement.insight.audit.text import COMMAND, findings_text
+from placement.insight.audit.text import findings_text
 from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.documents import document
@@ -77,12 +77,16 @@ def run(conf: cfg.ConfigOpts) -> int:
         report = _audit(store, options, manage)
         if options.plan:
             return _write_plan(store, report, options, manage)
-    if options.json:
-        print(json.dumps(document(**report.as_json())))
-    else:
-        text = findings_text(report.findings, report.truncated, report.skipped)
-        for line in text.splitlines():  # a command remains whole, to be copied
-            print(line if line.startswith(COMMAND) else fitted_lines(line, sys.stdout))
+    print(
+        json.dumps(document(**report.as_json()))
+        if options.json
+        else findings_text(
+            report.findings,
+            report.truncated,
+            report.skipped,
+            fit=partial(fitted_lines, output=sys.stdout),
+        )
+    )
     return FOUND if report.has_errors else CLEAN
 
 

@@ -11,7 +11,7 @@ const SHOWN = 6;
 
 export function RecentRefusals() {
   const { refusals } = useShared();
-  useNow();
+  useNow(); // refusals change without the structure of the cloud
   return (
     <section aria-labelledby="refusals-title" class="narrow">
       <h2 id="refusals-title">Recent refusals</h2>

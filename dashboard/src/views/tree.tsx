@@ -12,7 +12,7 @@ import { WhatIf } from "./whatif";
 
 export function TreeView({ uuid }: { uuid: string }) {
   const { live } = useShared();
-  useNow();
+  useNow(); // usage changes without the structure of the cloud
   const provider = live.cloud.providers.get(uuid);
   const root = live.cloud.roots.get(provider?.root_provider_uuid ?? uuid);
   if (live.status.at === null) return <Loading />;

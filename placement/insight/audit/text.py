@@ -1,7 +1,7 @@
 """Findings as text for a terminal: names beside UUIDs, and aligned counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -17,23 +17,26 @@ Group = Sequence[Finding]
 
 NOTHING_FOUND: Final = "Nothing found"
 
-COMMAND: Final = "  command: "
-"""What a line with the command of a finding begins with."""
-
 
 def findings_text(
-    findings: Iterable[Finding], truncated: Iterable[str], skipped: Iterable[Skipped]
+    findings: Iterable[Finding],
+    truncated: Iterable[str],
+    skipped: Iterable[Skipped],
+    fit: Callable[[str], str] = str,
 ) -> str:
-    """Return the numbers of findings, what was not compared, then the findings."""
+    """Return the numbers of findings, what was not compared, then the findings.
+
+    ``fit`` breaks the lines that are too long, but no command: it is to be copied.
+    """
     groups = by_provider(findings)
-    lines = summary(groups, truncated, skipped)
+    lines = [*map(fit, summary(groups, truncated, skipped))]
     for _, similar in groupby(groups, _repair):
         lines.append("")
         for group in similar:
-            lines += _lines(group)
-        lines.append(printable(f"  repair: {group[0].repair}"))
+            lines += map(fit, _lines(group))
+        lines.append(fit(printable(f"  repair: {group[0].repair}")))
         if group[0].repair_command:
-            lines.append(printable(f"{COMMAND}{group[0].repair_command}"))
+            lines.append(printable(f"  command: {group[0].repair_command}"))
     return "\n".join(lines)
 
 

@@ -98,21 +98,18 @@ class Placement:
             snapshot = claimed(self.after, own)
             remaining = list(holders)
             taken: Counter[tuple[str, int]] = Counter()
-            try:
-                for root, amounts in self._assignments(snapshot, variant):
-                    count = min(_times(snapshot, amounts, taken), len(remaining))
-                    for holder in remaining[:count]:
-                        allocations = with_kept(amounts, variant.needs, variant.kept)
-                        self.moves.append(Move(holder, root, allocations))
-                        if holder.uuid in self._scene.groups:
-                            self._roots[holder.uuid] = root
-                    for key, amount in amounts.items() if count else ():
-                        taken[key] += count * amount
-                    remaining = remaining[count:]
-                    if not remaining:
-                        break
-            except SearchDeadlineExceeded:
-                self._is_over = True
+            for root, amounts in self._until_deadline(snapshot, variant):
+                count = min(_times(snapshot, amounts, taken), len(remaining))
+                for holder in remaining[:count]:
+                    allocations = with_kept(amounts, variant.needs, variant.kept)
+                    self.moves.append(Move(holder, root, allocations))
+                    if holder.uuid in self._scene.groups:
+                        self._roots[holder.uuid] = root
+                for key, amount in amounts.items() if count else ():
+                    taken[key] += count * amount
+                remaining = remaining[count:]
+                if not remaining:
+                    break
             added = {key: amount - resident.get(key, 0) for key, amount in taken.items()}
             self.after = claimed(
                 self.after, {key: amount for key, amount in added.items() if amount > 0}
@@ -121,6 +118,15 @@ class Placement:
                 return remaining
             holders = remaining
         return holders
+
+    def _until_deadline(
+        self, snapshot: Snapshot, variant: "_Variant"
+    ) -> Iterator[tuple[int, Taken]]:
+        """Yield the assignments that are found until the deadline."""
+        try:
+            yield from self._assignments(snapshot, variant)
+        except SearchDeadlineExceeded:
+            self._is_over = True
 
     def _assignments(self, snapshot: Snapshot, variant: "_Variant") -> Iterator[tuple[int, Taken]]:
         """Yield the roots on which the needs fit with the amounts of their providers, ranked."""
