@@ -47,9 +47,6 @@ FIXED = [
 ]
 
 
-ONE_WRITER = "one transaction writes at a time: the other one begins before it or after it"
-
-
 @pytest.fixture
 def tried(empty_store, monkeypatch):
     """Pairs on a database of their own; the statements of a message are sent one by one."""
@@ -65,16 +62,14 @@ def tried(empty_store, monkeypatch):
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_conflicts_in_both_orders(tried, is_reversed, backend):
     if backend == "sqlite" and is_reversed and not IS_EXHAUSTIVE:
-        pytest.skip(ONE_WRITER)
+        pytest.skip("one transaction writes at a time: the other one begins before it or after it")
     ordered = [pair[::-1] if is_reversed else pair for pair in CONFLICTS]
     failures = [failure for pair in ordered for failure in tried.failures(*pair)]
     assert not failures, "\n".join(failures)
 
 
 @pytest.mark.long
-def test_fixed_pairs(tried, backend):
-    if backend == "sqlite" and not IS_EXHAUSTIVE:
-        pytest.skip(ONE_WRITER)
+def test_fixed_pairs(tried):
     failures = [failure for pair in FIXED for failure in tried.failures(*pair)]
     assert not failures, "\n".join(failures)
 
