@@ -8,6 +8,7 @@ import pymysql
 import pytest
 
 from placement import exception
+from placement.db.claims.consumers import consumer_lock, deletion_if_unchanged
 from placement.db.connections import server_checks
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
@@ -92,6 +93,22 @@ def test_reads_and_writes_with_each_driver(store):
     claim(store, uuid(), {host: {"VCPU": 3}})
     assert used(store, host) == {"VCPU": 3}
     assert provider.show(store, host).name == "größe"
+
+
+def test_a_message_counts_the_rows_of_its_last_write(store):
+    """A release that deletes no consumer starts again."""
+    consumer = uuid()
+    claim(store, consumer, {new_provider(store, VCPU=4): {"VCPU": 3}})
+
+    def deleted(tx):
+        (held,) = tx.consumers.held(consumer)
+        lock = consumer_lock(held.id)
+        return [
+            tx.execute_all([*lock, *deletion_if_unchanged(held.id, generation)])
+            for generation in (held.generation + 1, held.generation)
+        ]
+
+    assert store.write(deleted) == [0, 1]
 
 
 def test_the_probe_is_one_round_trip(store, proxy):
