@@ -47,6 +47,16 @@ def explained(connection):
     return "\n".join(connection.exec_driver_sql(f"EXPLAIN {text}").scalars())
 
 
+def test_few_statements_read_the_changes_of_any_number_of_clocks():
+    seen = {clock: clocks.first_value(clock) for clock in range(clocks.CLOCKS)}
+    for moved in range(clocks.PROVIDER_CLOCKS + 1):
+        now = seen | {clock: seen[clock] + 1 for clock in range(moved)}
+        read = changes.clocks_to_read(seen, now)
+        assert set(read) >= set(range(moved))
+        assert len(read) in {0, 1, 2, 4, 8, 16, 32}
+        assert len(set(read)) == len(read) <= max(2 * moved - 1, 0)
+
+
 def test_a_provider_without_root_is_left_out(store):
     new_provider(store, "complete")
     new_provider(store, "without root")
