@@ -76,15 +76,17 @@ def nothing(request: Request) -> None:
     values(request, _NOTHING)
 
 
-def time(parameter: str, value: str) -> datetime:
+def time(parameter: str, value: str, prefix: str = validation.PREFIX) -> datetime:
     """Return the value of a parameter as a time in UTC; see ``times.time_of``.
+
+    An error begins with the ``prefix``, which says where the parameter is.
 
     Raises: BadRequest.
     """
     try:
         return time_of(value, datetime.now(UTC))
     except ValueError as error:
-        raise exception.BadRequest(f"{validation.PREFIX}{parameter}: {error}") from None
+        raise exception.BadRequest(f"{prefix}{parameter}: {error}") from None
 
 
 def text(pairs: validation.QueryPairs) -> str:

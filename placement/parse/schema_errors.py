@@ -60,6 +60,9 @@ def sentence(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
         return f"{where and f'{where}: '}there is no parameter {_unknown(error)!r}.{known}"
     if error.validator == "format":
         return f"{value}, which is not a UUID."
+    if error.validator == "maxItems":
+        count, most = len(error.instance), error.validator_value
+        return f"{where} has {count:,} items; the maximum is {most:,}."
     if error.validator == "pattern" and "description" in error.schema:
         return f"{value}, which is not {error.schema['description']}."
     return f"{where and f'{where}: '}{_shortened(error.message)}.{known}"

@@ -20,6 +20,7 @@ from placement.parse.acceptance import IsUuid, acceptance
 from placement.schemas.base import Schema, Windows
 
 PREFIX = "Invalid query string parameters: "
+PREFIX_OF_BODY = "JSON does not validate: "
 FIRST_VALUE_APPLIES = frozenset({"limit", "group_policy"})
 
 QueryPairs = Sequence[tuple[str, str]]
@@ -105,7 +106,7 @@ def validate(
     """
     message = error_message(windows, document, version, in_words=in_words)
     if message is not None:
-        raise exception.BadRequest(f"JSON does not validate: {message}")
+        raise exception.BadRequest(PREFIX_OF_BODY + message)
     return document
 
 

@@ -95,7 +95,8 @@ def _evictable(
     uuids = frozenset(map(canonical, consumers))
     before: datetime | None = None
     if older_than is not None:
-        before = queries.time("older_than", older_than).replace(tzinfo=None)
+        name, prefix = "evictable.older_than", validation.PREFIX_OF_BODY
+        before = queries.time(name, older_than, prefix).replace(tzinfo=None)
 
     def is_evictable(holder: Holder) -> bool:
         created = holder.created_at

@@ -79,6 +79,11 @@ OF_ROOM = " Parameters: by, evictable, groups, keep, limit, query."
             "keep[0] is 'az', which is not aggregates, none, or traits:PREFIX, such as "
             "traits:CUSTOM_AZ_.",
         ),
+        (
+            ROOM,
+            {"query": "a", "keep": ["none"] * 20_001},
+            "keep has 20,001 items; the maximum is 20,000.",
+        ),
         (DRAIN_BODY, {"groups": [GROUP]}, "groups[0].members[0] is 'x', which is not a UUID."),
         (
             DRAIN_BODY,

@@ -185,7 +185,7 @@ def test_no_room(http, store):
                 "by": "evict",
                 "evictable": {"older_than": "soon"},
             },
-            "older_than",
+            "JSON does not validate: evictable.older_than: ",
         ),
     ],
 )
