@@ -7,23 +7,17 @@ named.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from placement.core.text import nouns
-from placement.insight.audit.finding import NOTICE, Finding, Named
+from placement.insight.audit.finding import NOTICE, PLAN, PLAN_LIVE, Finding
 from placement.insight.audit.kinds import KINDS
 from placement.insight.audit.model import Skipped
 from placement.insight.audit.names import UnusedClass, UnusedTrait, UnusedType
-from placement.insight.audit.servers import DoubledConsumer, OrphanedConsumer
+from placement.insight.audit.servers import DoubledConsumer, OfConsumer, OrphanedConsumer
 from placement.insight.audit.text import aligned
-from placement.insight.audit.trees import (
-    MissingParent,
-    MissingRoot,
-    NestedComputeNode,
-    OfTree,
-    WrongRoot,
-)
+from placement.insight.audit.trees import NestedComputeNode, OfTree
 from placement.insight.audit.usage import (
     EmptyConsumer,
     MissingConsumer,
@@ -55,45 +49,69 @@ _ACTIONS: Final[Sequence[type[Action]]] = (
 )
 _BY_KIND: Final = {action.kind: action for action in _ACTIONS}
 
-_REPAIRS: Final[Mapping[type[Finding], type[Action]]] = {
-    OrphanedConsumer: RemoveAllocations,
-    DoubledConsumer: RemoveAllocations,
-    MissingConsumer: CreateConsumer,
-    EmptyConsumer: RemoveConsumer,
-    MissingProvider: RemoveStrayAllocations,
-    MissingRoot: SetTree,
-    MissingParent: SetTree,
-    WrongRoot: SetTree,
-    NestedComputeNode: MakeRoot,
-    UsageCounter: SetUsageCounter,
-    UnusedClass: DeleteResourceClass,
-    UnusedTrait: DeleteTrait,
-    UnusedType: DeleteConsumerType,
-}
-
-REPAIRABLE: Final = frozenset(kind.code for kind in _REPAIRS)
+REPAIRABLE: Final = frozenset(
+    code for code, kind in KINDS.items() if kind.command in {PLAN, PLAN_LIVE}
+)
 """The codes of findings that have an action."""
 
 
 def action_for(finding: Finding) -> Action | None:
-    """Return the action that repairs a finding, None if the repair needs a decision.
+    """Return the action that repairs a finding, None if the repair needs a decision."""
+    action = _action(finding)
+    return action and replace(action, finding=finding.code)
 
-    The fields of an action are those of its finding; a provider is named by its UUID.
-    """
-    kind = _REPAIRS.get(type(finding))
-    if kind is None:
-        return None
-    values = {**vars(finding), "finding": finding.code}
+
+def _action(finding: Finding) -> Action | None:  # noqa: C901, PLR0911  a case for each
     match finding:
-        case OrphanedConsumer(allocations=allocations):
-            values["providers"] = sorted(allocations)
-        case OfTree(parent=parent, expected_root=str(root)):
-            values |= {"new_parent": parent, "new_root": root}
-        case OfTree() | NestedComputeNode(parent=None) | NestedComputeNode(root=None):
-            return None  # a loop of parents, or of a document before 1.1
-    if isinstance(provider := values.get("provider"), Named):
-        values["provider"] = provider.uuid
-    return kind(**{each.name: values[each.name] for each in fields(kind)})
+        case OrphanedConsumer():
+            return _remove_allocations(finding, sorted(finding.allocations))
+        case DoubledConsumer():
+            return _remove_allocations(finding, finding.providers)
+        case MissingConsumer():
+            return CreateConsumer(consumer=finding.consumer)
+        case EmptyConsumer():
+            return RemoveConsumer(consumer=finding.consumer, generation=finding.generation)
+        case MissingProvider():
+            return RemoveStrayAllocations(
+                provider_id=finding.provider_id,
+                resource_class=finding.resource_class,
+                used=finding.used,
+            )
+        case OfTree(expected_root=str(root)):  # None in a loop of parents
+            return SetTree(
+                provider=str(finding.provider.uuid),
+                parent=finding.parent,
+                root=finding.root,
+                new_parent=finding.parent,
+                new_root=root,
+            )
+        case NestedComputeNode(parent=str(parent), root=str(root)):  # since 1.1
+            return MakeRoot(provider=str(finding.provider.uuid), parent=parent, root=root)
+        case UsageCounter():
+            return SetUsageCounter(
+                provider=str(finding.provider.uuid),
+                resource_class=finding.resource_class,
+                counter=finding.counter,
+                used=finding.used,
+            )
+        case UnusedClass():
+            return DeleteResourceClass(resource_class=finding.resource_class)
+        case UnusedTrait():
+            return DeleteTrait(trait=finding.trait)
+        case UnusedType():
+            return DeleteConsumerType(type=finding.type)
+        case _:
+            return None
+
+
+def _remove_allocations(finding: OfConsumer, providers: Sequence[str]) -> Action:
+    return RemoveAllocations(
+        consumer=finding.consumer,
+        generation=finding.generation,
+        written_at=finding.written_at,
+        allocations=finding.allocations,
+        providers=providers,
+    )
 
 
 @dataclass(frozen=True, slots=True)
