@@ -1,7 +1,7 @@
 """Findings about the hypervisors and the aggregates of nova."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.core.text import canonical_uuid
 from placement.insight.audit.finding import (
@@ -14,11 +14,8 @@ from placement.insight.audit.finding import (
     Named,
     OfProvider,
 )
-from placement.insight.audit.model import AuditedProviders, NovaAggregate
+from placement.insight.audit.model import AuditedProviders, NovaAggregate, ServiceOf
 from placement.insight.names import short_name
-
-ServiceOf = Callable[[str], str | None]
-"""Returns the compute service of a hypervisor, None if nova does not return it."""
 
 _SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate set"
 
@@ -85,7 +82,7 @@ def aggregates(
     of_nova: Mapping[str, NovaAggregate],
     hypervisors: Mapping[str, str],
     providers: AuditedProviders,
-    service_of: ServiceOf,
+    service_of: ServiceOf | None,
 ) -> Iterator[AggregatesOfNova]:
     """Yield the hosts whose aggregates of nova are not those in Placement.
 
@@ -104,7 +101,8 @@ def aggregates(
         stored, service = set(providers.aggregates.get(uuid, ())), by_service.get(uuid)
         if is_bare_metal(hypervisors[uuid]):
             continue
-        if service is None and (stored & of_nova.keys() or short_name(hypervisors[uuid]) in known):
+        is_listed = stored & of_nova.keys() or short_name(hypervisors[uuid]) in known
+        if service is None and service_of and is_listed:
             service = service_of(uuid)
         wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
         missing, extra = wanted - stored, (stored & of_nova.keys()) - wanted

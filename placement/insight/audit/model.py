@@ -4,7 +4,7 @@ The audit reads one state of the database, with sums instead of all allocations.
 consumers that exist outside of Placement, in a list from nova or from an operator.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -24,6 +24,13 @@ MOST_OF_ONE_CODE: Final = 1000
 
 FOUND: Final = 3
 """The exit status of the commands if there are errors or warnings."""
+
+
+CurrentHosts = Callable[[Iterable[str]], Mapping[str, str | None]]
+"""Returns the hosts of the servers that still exist, None for servers that are being moved."""
+
+ServiceOf = Callable[[str], str | None]
+"""Returns the compute service of a hypervisor, None if nova does not return it."""
 
 
 class InvalidList(BadRequest):
@@ -46,6 +53,7 @@ class LiveConsumers:
     that servers were evacuated from and that have not cleaned up. ``hidden`` are the servers
     whose host the list lacks, with the reason. ``aggregates`` are those of nova by UUID, None if
     unknown. While ``cell_is_down``, nova lists neither its migrations nor its hypervisors.
+    ``current_hosts`` and ``service_of`` ask nova, None if the list is a file.
     """
 
     hosts: Mapping[str, str | None]
@@ -59,6 +67,8 @@ class LiveConsumers:
     covers_untyped: bool = False
     aggregates: "Mapping[str, NovaAggregate] | None" = None
     cell_is_down: bool = False
+    current_hosts: CurrentHosts | None = None
+    service_of: ServiceOf | None = None
 
 
 class NovaAggregate(NamedTuple):

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple, Self
 from uuid import UUID
 
@@ -106,6 +107,8 @@ def read_nova(
         covers_untyped=covers_untyped,
         aggregates=aggregates,
         cell_is_down=any(server.status == CELL_DOWN for server in servers.values()),
+        current_hosts=partial(current_hosts, connection),
+        service_of=partial(service_of, connection),
     )
 
 

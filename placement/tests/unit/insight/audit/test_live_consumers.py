@@ -35,8 +35,7 @@ def compared(*consumers, hosts=(), types=("INSTANCE",)):
 
 def lists(comparison):
     """Return the orphans, the number of compared consumers, and the findings about servers."""
-    findings, _ = comparison.servers.findings(comparison.with_allocations, None)
-    found = [(each.code, each.consumer) for each in findings]
+    found = [(each.code, each.consumer) for each in comparison.of_servers()]
     return comparison.orphans, comparison.compared, found
 
 
