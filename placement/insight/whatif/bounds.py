@@ -16,7 +16,6 @@ from functools import cache
 import numpy as np
 
 from placement.core.search.deadline import Deadline
-from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
@@ -34,8 +33,12 @@ class Bounds:
         self._deadline = deadline
         released = Counter[tuple[str, int]]()
         for demand in scene.demands:
-            for key, amount in demand.needs.remaining:
-                released[key] -= amount * len(demand.holders)
+            needs, count = demand.needs, len(demand.holders)
+            for key, amount in needs.resident:
+                released[key] -= amount * count
+            for row, resources in needs.shared:
+                for name, amount in resources:
+                    released[name, row] -= amount * count
         self.snapshot = claimed(scene.remaining, released)
         self.fitting = cache(self._fitting_of)
 
@@ -51,8 +54,8 @@ class Bounds:
         """Return the roots on which needs fit alone.  Raises: SearchDeadlineExceeded."""
         roots = FittingRoots(self.snapshot, self._deadline)
         fitting = np.zeros(self.snapshot.size, dtype=np.bool_)
-        for kept, targets in self._scene.variants(needs):
-            fitting |= roots.of(SlottedRequest.of(needs.request(kept)), among=targets)
+        for variant in self._scene.variants(needs):
+            fitting |= roots.of(variant.slotted, among=variant.targets)
         return fitting
 
     def sentences(self) -> Iterator[str]:

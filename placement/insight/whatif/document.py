@@ -1,15 +1,15 @@
 """Plans as JSON."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import first
 from placement.insight.documents import Json, document
+from placement.insight.hypothetical import Taken
 from placement.insight.whatif.drain import Drain
 from placement.insight.whatif.model import (
-    Allocations,
     Holder,
     Keep,
     Needs,
@@ -168,8 +168,11 @@ def _consumer(holder: Holder) -> Mapping[str, str | None]:
     return {"consumer": holder.uuid, "type": holder.type, "project_id": holder.project_id}
 
 
-def _by_uuid(snapshot: Snapshot, allocations: Allocations) -> Mapping[str, Mapping[str, int]]:
-    return {snapshot.forest.uuids[row]: amounts for row, amounts in allocations.items()}
+def _by_uuid(snapshot: Snapshot, allocations: Taken) -> Mapping[str, Mapping[str, int]]:
+    by_uuid: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for (name, row), amount in allocations.items():
+        by_uuid[snapshot.forest.uuids[row]][name] = amount
+    return by_uuid
 
 
 def _total(needs: Needs) -> Mapping[str, int]:

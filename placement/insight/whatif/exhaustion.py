@@ -11,16 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.core.search.anchors import possible_anchors
 from placement.core.search.candidate_streams import all_assignments
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import find_domains
-from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.hypothetical import Taken, claimed
+from placement.insight.hypothetical import claimed
 from placement.insight.whatif.model import Move, Scene
-from placement.insight.whatif.placing import amounts_of, is_beside_kept, with_kept
+from placement.insight.whatif.placing import assignments
 
 MOST_CONSUMERS = 12
 MOST_ROOTS = 100
@@ -70,18 +67,18 @@ class Exhaustion:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise TooManyPlansError
-        needs, holder = self._consumers[number]
-        for root, kept, amounts in self._choices(number, taken, roots):
-            after = {**roots, holder.uuid: root} if holder.uuid in self._scene.groups else roots
-            moves = self._from(number + 1, taken + Counter(amounts), after)
+        for move, amounts in self._choices(number, taken, roots):
+            uuid = move.holder.uuid
+            after = {**roots, uuid: move.root} if uuid in self._scene.groups else roots
+            moves = self._from(number + 1, taken + amounts, after)
             if moves is not None:
-                return (Move(holder, root, with_kept(amounts, needs, kept)), *moves)
+                return (move, *moves)
         return None
 
     def _choices(
         self, number: int, taken: Counter[tuple[str, int]], roots: Mapping[str, int]
-    ) -> Iterator[tuple[int, frozenset[int], Taken]]:
-        """Yield the roots, kept sharing providers and amounts for a consumer."""
+    ) -> Iterator[tuple[Move, Counter[tuple[str, int]]]]:
+        """Yield the moves of a consumer, and the amounts that it does not have yet."""
         needs, holder = self._consumers[number]
         snapshot = claimed(self._snapshot, taken)
         by_root: defaultdict[int, list[Hashable]] = defaultdict(list)
@@ -90,30 +87,31 @@ class Exhaustion:
         for (name, row), amount in taken.items():
             root = snapshot.forest.root.item(row)
             by_root[root].append((name, row - root, amount))
-        for kept, targets in self._scene.variants(needs):
-            slotted = SlottedRequest.of(needs.request(kept))
-            domains = find_domains(snapshot, slotted, self._deadline)
-            possible = possible_anchors(snapshot, slotted, domains, self._deadline) & targets
+
+        def distinct(possible: Mask) -> Sequence[int]:
             anchors = np.flatnonzero(self._scene.groups.allowed(holder.uuid, possible, roots))
-            distinct = {
+            by_kind = {
                 (self._kinds[root], frozenset(by_root.get(root, ()))): root
                 for root in reversed(anchors.tolist())
             }
-            problems = ProblemBuilder(snapshot, slotted, domains)
+            return sorted(by_kind.values())
+
+        for variant in self._scene.variants(needs):
             tried: set[frozenset[tuple[tuple[str, int], int]]] = set()
-            for root, rows in all_assignments(problems, sorted(distinct.values()), self._deadline):
-                amounts = amounts_of(slotted, rows)
+            for root, amounts in assignments(
+                snapshot, variant, distinct, self._deadline, all_assignments
+            ):
                 key = frozenset(amounts.items())
-                if key not in tried and is_beside_kept(snapshot, amounts, needs, kept):
+                if key not in tried:
                     tried.add(key)
-                    yield root, kept, amounts
+                    yield Move(holder, root, amounts + variant.kept), amounts
 
     @cached_property
     def _kinds(self) -> Mapping[int, Hashable]:
         """A value for each root: roots with equal values are the same to all consumers."""
         snapshot, forest = self._snapshot, self._snapshot.forest
         masks = [
-            targets for needs, _ in self._consumers for _, targets in self._scene.variants(needs)
+            each.targets for needs, _ in self._consumers for each in self._scene.variants(needs)
         ]
         sharing = set(forest.root[snapshot.sharing.numbers].tolist())
         cells: defaultdict[int, list[Hashable]] = defaultdict(list)

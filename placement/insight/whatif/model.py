@@ -9,8 +9,8 @@ and if it is drained, they are unsuffixed, too.
 Providers are rows of one snapshot. A *target* is a root that may take a consumer.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, cached_property, reduce
@@ -29,9 +29,10 @@ from placement.core.requirement import (
     RootTrait,
 )
 from placement.core.search.anchors import roots_in_aggregates
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.hypothetical import without
+from placement.insight.hypothetical import Taken, without
 from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroups
 
 ENABLED: Final = ForbiddenRootTrait.one("COMPUTE_STATUS_DISABLED")
@@ -39,9 +40,6 @@ MIGRATION: Final = "MIGRATION"
 
 Resources = tuple[tuple[str, int], ...]
 """Amounts by resource class, sorted by class."""
-
-Allocations = Mapping[int, Mapping[str, int]]
-"""Amounts by row and resource class."""
 
 Verdict = Literal["fits", "does_not_fit", "undetermined"]
 
@@ -55,7 +53,7 @@ class Holder:
     uuid: str
     type: str | None
     project_id: str | None
-    allocations: Allocations
+    allocations: Taken
     is_changed: bool = False
     created_at: datetime | None = None
 
@@ -93,19 +91,6 @@ class Needs:
     resident: tuple[tuple[tuple[str, int], int], ...]
     of_root: frozenset[ProviderRequirement]
 
-    def request(self, kept: frozenset[int]) -> CandidateRequest:
-        """Return the request for a target at which these sharing providers keep their amounts."""
-        unsuffixed = Counter(dict(self.unsuffixed))
-        for row, resources in self.shared:
-            if row not in kept:
-                unsuffixed.update(dict(resources))
-        groups = [RequestGroup("", dict(unsuffixed))] if unsuffixed else []
-        groups += [
-            RequestGroup(f"_{number}", dict(resources))
-            for number, resources in enumerate(self.others)
-        ]
-        return CandidateRequest(tuple(groups), (Isolate(),))
-
     @property
     def total(self) -> Counter[str]:
         """All amounts by class, without the amounts that may stay at sharing providers."""
@@ -114,12 +99,28 @@ class Needs:
             total.update(dict(resources))
         return total
 
-    @property
-    def remaining(self) -> Iterator[tuple[tuple[str, int], int]]:
-        """The amounts on providers that remain, by class and row."""
-        yield from self.resident
-        for row, resources in self.shared:
-            yield from (((name, row), amount) for name, amount in resources)
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """The targets at which the same sharing providers keep the amounts ``kept`` of some needs.
+
+    The amounts of the other sharing providers are unsuffixed: they are among ``own``.
+    """
+
+    needs: Needs
+    targets: Mask
+    own: Counter[str]
+    kept: Counter[tuple[str, int]]
+
+    @cached_property
+    def slotted(self) -> SlottedRequest:
+        """The request for the amounts that are not kept."""
+        groups = [RequestGroup("", dict(self.own))] if self.own else []
+        groups += [
+            RequestGroup(f"_{number}", dict(resources))
+            for number, resources in enumerate(self.needs.others)
+        ]
+        return SlottedRequest.of(CandidateRequest(tuple(groups), (Isolate(),)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class Move:
 
     holder: Holder
     root: int
-    allocations: Allocations
+    allocations: Taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,16 +224,18 @@ class Scene:
         having = (each.providers(self.remaining) for each in needs.of_root)
         return reduce(np.logical_and, having, self._enabled)
 
-    def variants(self, needs: Needs) -> Sequence[tuple[frozenset[int], Mask]]:
+    def variants(self, needs: Needs) -> Sequence[Variant]:
         """Return the targets by the sharing providers that keep their amounts; most kept first."""
-        variants = [(frozenset[int](), self.targets(needs))]
+        own = Counter(dict(needs.unsuffixed))
+        variants = [Variant(needs, self.targets(needs), own, Counter())]
         for row, resources in needs.shared:
-            reached = self._reached(row, resources)
+            reached, amounts = self._reached(row, resources), Counter(dict(resources))
+            kept = Counter({(name, row): amount for name, amount in resources})
             variants = [
-                *((kept | {row}, targets & reached) for kept, targets in variants),
-                *((kept, targets & ~reached) for kept, targets in variants),
+                *(Variant(needs, v.targets & reached, v.own, v.kept + kept) for v in variants),
+                *(Variant(needs, v.targets & ~reached, v.own + amounts, v.kept) for v in variants),
             ]
-        return [(kept, targets) for kept, targets in variants if targets.any()]
+        return [variant for variant in variants if variant.targets.any()]
 
     def _reached(self, row: int, resources: Resources) -> Mask:
         """Return the roots at which the sharing provider may keep the amounts."""
@@ -258,34 +261,33 @@ class NeedsReader:
         self._of_root = cache(lambda root: keep.of(snapshot.entries.state(root)))
         self._known: dict[Needs, Needs] = {}
 
-    def roots(self, allocations: Allocations) -> Sequence[int]:
+    def roots(self, allocations: Taken) -> Sequence[int]:
         """Return the roots of the trees with the allocations.
 
         Sharing providers do not count, unless there are no others.
         """
-        local = [row for row in allocations if not self._sharing.item(row)] or allocations
+        rows = {row for _, row in allocations}
+        local = [row for row in rows if not self._sharing.item(row)] or rows
         return sorted({self._root.item(row) for row in local})
 
-    def needs(self, allocations: Allocations, root: int) -> Needs:
+    def needs(self, allocations: Taken, root: int) -> Needs:
         """Return the needs of a consumer in the tree of a root; equal needs are one object."""
-        unsuffixed, others, shared = Counter[str](), [], []
-        resident: dict[tuple[str, int], int] = {}
-        for row, allocated in allocations.items():
-            amounts = {name: amount for name, amount in allocated.items() if amount > 0}
+        unsuffixed, resident = Counter[str](), list[tuple[tuple[str, int], int]]()
+        others, shared = (defaultdict[int, list[tuple[str, int]]](list) for _ in range(2))
+        for key, amount in sorted(each for each in allocations.items() if each[1] > 0):
+            name, row = key
             is_drained, is_local = self._drained.item(row), self._root.item(row) == root
             if row == root or (is_drained and not is_local):
-                unsuffixed.update(amounts)
-            elif is_local:
-                others.append(tuple(sorted(amounts.items())))
+                unsuffixed[name] += amount
             else:
-                shared.append((row, tuple(sorted(amounts.items()))))
+                (others if is_local else shared)[row].append((name, amount))
             if is_local and not is_drained:
-                resident.update({(name, row): amount for name, amount in amounts.items()})
+                resident.append((key, amount))
         needs = Needs(
-            tuple(sorted(unsuffixed.items())),
-            tuple(sorted(others)),
-            tuple(sorted(shared)),
-            tuple(sorted(resident.items())),
+            tuple(unsuffixed.items()),
+            tuple(sorted(map(tuple, others.values()))),
+            tuple((row, tuple(shared[row])) for row in sorted(shared)),
+            tuple(resident),
             self._of_root(root),
         )
         return self._known.setdefault(needs, needs)

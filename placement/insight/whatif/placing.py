@@ -7,26 +7,24 @@ which makes it fuller, so that it remains the best. Roots are solved in blocks, 
 A plan never counts on what another consumer releases: its moves are accepted in their order.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 
 from placement.core.capacity import is_valid_amount
 from placement.core.search.anchors import possible_anchors
-from placement.core.search.candidate_streams import first_assignments
+from placement.core.search.candidate_streams import batches, first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SlottedRequest
-from placement.core.snapshot.rows import AmountArray, Indices, Mask
+from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.hypothetical import Taken, claimed, free_by_row
-from placement.insight.whatif.model import Allocations, Demand, Holder, Move, Needs, Scene
+from placement.insight.whatif.model import Demand, Holder, Move, Scene, Variant
 
 _BLOCK = 64
 
@@ -56,10 +54,9 @@ class Placement:
         left: Sequence[Holder] = demand.holders
         if self._is_over:
             return left
-        for kept, targets in self._scene.variants(demand.needs):
-            slotted = SlottedRequest.of(demand.needs.request(kept))
-            allowed = self._allowed(demand.holders[0].uuid, targets)
-            variant = _Variant(demand.needs, kept, allowed, slotted)
+        for each in self._scene.variants(demand.needs):
+            allowed = self._allowed(demand.holders[0].uuid, each.targets)
+            variant = replace(each, targets=allowed)
             if demand.needs.resident:
                 left = [holder for holder in left if self._fill(variant, [holder])]
             else:
@@ -90,7 +87,7 @@ class Placement:
             if holder.uuid in self._scene.groups
         }
 
-    def _fill(self, variant: "_Variant", holders: Sequence[Holder]) -> Sequence[Holder]:
+    def _fill(self, variant: Variant, holders: Sequence[Holder]) -> Sequence[Holder]:
         """Place consumers on the targets of a variant; return the remaining consumers."""
         resident = dict(variant.needs.resident)
         own = {key: -amount for key, amount in resident.items()}
@@ -101,8 +98,7 @@ class Placement:
             for root, amounts in self._until_deadline(snapshot, variant):
                 count = min(_times(snapshot, amounts, taken), len(remaining))
                 for holder in remaining[:count]:
-                    allocations = with_kept(amounts, variant.needs, variant.kept)
-                    self.moves.append(Move(holder, root, allocations))
+                    self.moves.append(Move(holder, root, amounts + variant.kept))
                     if holder.uuid in self._scene.groups:
                         self._roots[holder.uuid] = root
                 for key, amount in amounts.items() if count else ():
@@ -120,42 +116,21 @@ class Placement:
         return holders
 
     def _until_deadline(
-        self, snapshot: Snapshot, variant: "_Variant"
-    ) -> Iterator[tuple[int, Taken]]:
-        """Yield the assignments that are found until the deadline."""
+        self, snapshot: Snapshot, variant: Variant
+    ) -> Iterator[tuple[int, Counter[tuple[str, int]]]]:
+        """Yield the assignments to ranked roots that are found until the deadline."""
+
+        def ranked(possible: Mask) -> Sequence[int]:
+            rows = np.flatnonzero(possible)
+            names = [name for name in self._scarcest if name in variant.needs.total]
+            keys = [free_by_root(snapshot, name)[rows] for name in reversed(names)]
+            ranked: list[int] = (rows[np.lexsort(keys)] if keys else rows).tolist()
+            return ranked
+
         try:
-            yield from self._assignments(snapshot, variant)
+            yield from assignments(snapshot, variant, ranked, self._deadline)
         except SearchDeadlineExceeded:
             self._is_over = True
-
-    def _assignments(self, snapshot: Snapshot, variant: "_Variant") -> Iterator[tuple[int, Taken]]:
-        """Yield the roots on which the needs fit with the amounts of their providers, ranked."""
-        slotted, deadline = variant.slotted, self._deadline
-        domains = find_domains(snapshot, slotted, deadline)
-        possible = possible_anchors(snapshot, slotted, domains, deadline) & variant.targets
-        if not possible.any():
-            return
-        problems = ProblemBuilder(snapshot, slotted, domains)
-        ranked = iter(self._ranked(snapshot, variant.needs, possible).tolist())
-        while block := list(islice(ranked, _BLOCK)):
-            for root, rows in first_assignments(problems, block, deadline):
-                amounts = amounts_of(slotted, rows)
-                if is_beside_kept(snapshot, amounts, variant.needs, variant.kept):
-                    yield root, amounts
-
-    def _ranked(self, snapshot: Snapshot, needs: Needs, possible: Mask) -> Indices:
-        rows = np.flatnonzero(possible)
-        names = [name for name in self._scarcest if name in needs.total]
-        keys = [free_by_root(snapshot, name)[rows] for name in reversed(names)]
-        return rows[np.lexsort(keys)] if keys else rows
-
-
-@dataclass(frozen=True, slots=True)
-class _Variant:
-    needs: Needs
-    kept: frozenset[int]
-    targets: Mask
-    slotted: SlottedRequest
 
 
 def scarcest_classes(scene: Scene) -> Sequence[str]:
@@ -176,39 +151,44 @@ def free_by_root(snapshot: Snapshot, name: str) -> AmountArray:
     return np.bincount(snapshot.forest.root, free, snapshot.size).astype(np.int64)
 
 
-def amounts_of(slotted: SlottedRequest, rows: Sequence[int]) -> Taken:
-    """Return the amounts of an assignment of providers to the slots of a request."""
-    amounts: Counter[tuple[str, int]] = Counter()
-    for slot, row in zip(slotted.slots, rows, strict=True):
-        for name, amount in slot.resources:
-            amounts[name, row] += amount
-    return amounts
+def assignments(
+    snapshot: Snapshot,
+    variant: Variant,
+    ordered: Callable[[Mask], Sequence[int]],
+    deadline: Deadline,
+    find: Callable[
+        [ProblemBuilder, Sequence[int], Deadline], Iterator[tuple[int, list[int]]]
+    ] = first_assignments,
+) -> Iterator[tuple[int, Counter[tuple[str, int]]]]:
+    """Yield targets on which the needs fit, with the amounts of their providers.
+
+    ``ordered`` returns the roots to solve, in order, from those that are possible.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    slotted = variant.slotted
+    domains = find_domains(snapshot, slotted, deadline)
+    possible = possible_anchors(snapshot, slotted, domains, deadline) & variant.targets
+    if not possible.any():
+        return
+    problems = ProblemBuilder(snapshot, slotted, domains)
+    for block in batches(ordered(possible), _BLOCK):
+        for root, rows in find(problems, block, deadline):
+            amounts = Counter[tuple[str, int]]()
+            for slot, row in zip(slotted.slots, rows, strict=True):
+                for name, amount in slot.resources:
+                    amounts[name, row] += amount
+            if _is_valid_beside(variant.kept, amounts, snapshot):
+                yield root, amounts
 
 
-def _kept_amounts(needs: Needs, kept: frozenset[int]) -> Mapping[tuple[str, int], int]:
-    return {
-        (name, row): amount
-        for row, resources in needs.shared
-        if row in kept
-        for name, amount in resources
-    }
-
-
-def is_beside_kept(snapshot: Snapshot, amounts: Taken, needs: Needs, kept: frozenset[int]) -> bool:
+def _is_valid_beside(kept: Taken, amounts: Taken, snapshot: Snapshot) -> bool:
     """Return whether new amounts and those that stay are valid as one allocation."""
     return all(
-        is_valid_amount(snapshot.entries.state(key[1]).inventories[key[0]], stays + amounts[key])
-        for key, stays in _kept_amounts(needs, kept).items()
-        if key in amounts
+        is_valid_amount(snapshot.entries.state(row).inventories[name], stays + amounts[name, row])
+        for (name, row), stays in kept.items()
+        if (name, row) in amounts
     )
-
-
-def with_kept(amounts: Taken, needs: Needs, kept: frozenset[int]) -> Allocations:
-    """Return all allocations of a consumer that moved."""
-    allocations: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for (name, row), amount in (*amounts.items(), *_kept_amounts(needs, kept).items()):
-        allocations[row][name] += amount
-    return {row: dict(by_class) for row, by_class in allocations.items()}
 
 
 def _times(snapshot: Snapshot, amounts: Taken, taken: Counter[tuple[str, int]]) -> int:

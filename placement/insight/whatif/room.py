@@ -31,7 +31,6 @@ from placement.insight.hypothetical import Taken, allocated, emptied, free_by_ro
 from placement.insight.whatif.bounds import Bounds
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import (
-    Allocations,
     Demand,
     Holder,
     Keep,
@@ -204,7 +203,8 @@ class _Search:
         by_root: defaultdict[int, list[Holder]] = defaultdict(list)
         for holder in self.task.read(rows):
             if self.task.evictable is None or self.task.evictable(holder):
-                for root in {forest.root.item(row) for row in holder.allocations if rows[row]}:
+                held = {forest.root.item(row) for _, row in holder.allocations if rows[row]}
+                for root in held:
                     by_root[root].append(holder)
         return by_root
 
@@ -219,12 +219,12 @@ class _Search:
             least = max(least, next(is_enough, _IMPOSSIBLE))
         return least
 
-    def freed(self, allocations: Allocations, root: int) -> Counter[str]:
+    def freed(self, allocations: Taken, root: int) -> Counter[str]:
         """Return the amounts on the providers that the root may use."""
         freed = Counter[str]()
-        for row, amounts in allocations.items():
+        for (name, row), amount in allocations.items():
             if self.is_sharing[row] or self.snapshot.forest.root.item(row) == root:
-                freed.update(amounts)
+                freed[name] += amount
         return freed
 
     def missing(self, root: int) -> Mapping[str, int]:
@@ -302,7 +302,7 @@ class _Tree:
         released = Counter[tuple[str, int]]()
         for demand in demands:
             for holder in demand.holders:
-                released.subtract(_by_key(holder.allocations))
+                released.subtract(holder.allocations)
         return self._search.has_room(self._root, released)
 
     def _sets(self, demands: Sequence[Demand], size: int) -> Iterator[Sequence[Demand]]:
@@ -354,8 +354,8 @@ class _Tree:
         if result.verdict == "fits":
             taken = Counter[tuple[str, int]]()
             for move in result.moves:
-                taken.update(_by_key(move.allocations))
-                taken.subtract(_by_key(move.holder.allocations))
+                taken.update(move.allocations)
+                taken.subtract(move.holder.allocations)
             if self._search.has_room(self._root, taken):
                 return self._room([self._leaving(move.holder, move) for move in result.moves])
         self.is_decided &= result.verdict == "does_not_fit"
@@ -372,19 +372,11 @@ class _Tree:
         return Leaving(holder, frees, move)
 
 
-def _by_key(allocations: Allocations) -> Mapping[tuple[str, int], int]:
-    return {
-        (name, row): amount
-        for row, amounts in allocations.items()
-        for name, amount in amounts.items()
-    }
-
-
 def _by_allocations(demands: Iterable[Demand]) -> Iterator[Demand]:
     """Yield the demands, split into consumers with equal allocations."""
     for demand in demands:
         split: defaultdict[frozenset[tuple[tuple[str, int], int]], list[Holder]]
         split = defaultdict(list)
         for holder in demand.holders:
-            split[frozenset(_by_key(holder.allocations).items())].append(holder)
+            split[frozenset(holder.allocations.items())].append(holder)
         yield from (replace(demand, holders=tuple(holders)) for holders in split.values())

@@ -1,5 +1,6 @@
 """The statements that read the consumers of drained providers, or of all."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -38,18 +39,17 @@ def holders(store: Store, view: View, drained: Mask, short: ShortRequests) -> Se
     row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
     rows = store.read_once(_rows, ids, short)
     by_consumer: dict[str, Holder] = {}
-    allocated: dict[str, dict[int, dict[str, int]]] = {}
+    allocated: defaultdict[str, dict[tuple[str, int], int]] = defaultdict(dict)
     changed: set[str] = set()
     for uuid, provider, class_id, used, type_, project, created_at in short.paced(rows):
+        held = allocated[uuid]
         if uuid not in by_consumer:
-            held = allocated.setdefault(uuid, {})
             by_consumer[uuid] = Holder(uuid, type_, project, held, created_at=created_at)
         row, name = row_of.get(provider), view.names.classes.get(class_id)
         if row is None or name is None:
             changed.add(uuid)
         else:
-            amounts = allocated[uuid].setdefault(row, {})
-            amounts[name] = amounts.get(name, 0) + used
+            held[name, row] = held.get((name, row), 0) + used
     return [
         replace(each, is_changed=True) if each.uuid in changed else each
         for each in by_consumer.values()
@@ -81,11 +81,11 @@ def _grouped(view: View, rows: Iterable[tuple[str, int]]) -> Iterator[Group]:
     forest, names = view.snapshot.forest, view.names.classes
     row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
     for text, count in rows:
-        allocations: dict[int, dict[str, int]] = {}
+        allocations: dict[tuple[str, int], int] = {}
         with suppress(KeyError):
             for part in text.split(",")[:-1]:
                 provider, class_id, used = map(int, part.split(":"))
-                allocations.setdefault(row_of[provider], {})[names[class_id]] = used
+                allocations[names[class_id], row_of[provider]] = used
             yield Group(allocations, count)
 
 

@@ -20,10 +20,9 @@ from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import Rows
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement.insight.hypothetical import free_by_row
+from placement.insight.hypothetical import Taken, free_by_row
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import (
-    Allocations,
     Demand,
     Holder,
     Keep,
@@ -44,7 +43,7 @@ _AT_ONCE = 16_384
 class Group:
     """Consumers with equal allocations."""
 
-    allocations: Allocations
+    allocations: Taken
     count: int
 
 
@@ -207,15 +206,15 @@ class _QuickCheck:
     def _targets_of(self, needs: Needs, most: int) -> Sequence[tuple[int, Sequence[int]]]:
         """Return the emptiest hosts that the needs fit on, with what is free there."""
         snapshot = self._snapshot
-        kept, targets = next(iter(self._scene.variants(needs)), (frozenset(), None))
-        if targets is None or len(kept) < len(needs.shared):
+        variant = next(iter(self._scene.variants(needs)), None)
+        if variant is None or variant.own != dict(needs.unsuffixed):
             return ()
         columns = [snapshot.column(name) for name, _ in needs.unsuffixed]
         fitting = [
             column.fitting(amount, snapshot.size)
             for column, (_, amount) in zip(columns, needs.unsuffixed, strict=True)
         ]
-        rows = np.flatnonzero(reduce(np.logical_and, fitting, targets))
+        rows = np.flatnonzero(reduce(np.logical_and, fitting, variant.targets))
         free = np.stack([self._free(name)[rows] for name, _ in needs.unsuffixed])
         amounts = np.array([[amount] for _, amount in needs.unsuffixed])
         order = np.argsort(-(free // amounts).min(axis=0), kind="stable")[:most]

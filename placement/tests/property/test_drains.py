@@ -17,6 +17,8 @@ from placement.insight.whatif.model import Keep
 from placement.insight.whatif.survival import Group, Survival
 from placement.tests.support.drains import (
     BruteForce,
+    by_number,
+    by_row,
     claim_in_order,
     keeps,
     planned,
@@ -43,10 +45,7 @@ def verdict(seed: int, *, has_groups: bool = False) -> str:
     asked = {uuid: held for uuid, held in case.consumers.items() if uuid not in skipped}
     case = replace(case, consumers=asked)
     force = BruteForce(case)
-    moves = [
-        (move.holder.uuid, {number_of(row): amounts for row, amounts in move.allocations.items()})
-        for move in result.moves
-    ]
+    moves = [(move.holder.uuid, by_number(move.allocations, number_of)) for move in result.moves]
     claim_in_order(case, moves)
     moved = {move.holder.uuid: number_of(move.root) for move in result.moves}
     assert all(keeps(group, moved, case.staying) for group in case.groups)
@@ -78,10 +77,7 @@ def survives(seed: int) -> str:
     is_host = all(SHARING_TRAIT not in case.states[at].traits for at in gone)
     if tree != case.drained or not is_host or len(gone) > 1 or not sources <= gone:
         return "another case"
-    groups = [
-        Group({row_of[at]: amounts for at, amounts in held.items()}, 1)
-        for held in case.consumers.values()
-    ]
+    groups = [Group(by_row(held, row_of), 1) for held in case.consumers.values()]
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
     survival = Survival(snapshot, groups, keep, Deadline(20, time.monotonic))
     outcomes = {

@@ -15,7 +15,7 @@ from placement.insight.whatif.model import Holder, Keep
 from placement.insight.whatif.room import Rooms, Task, rooms
 from placement.insight.whatif.server_groups import ServerGroups
 from placement.tests.property.rooms import BruteRoom, RoomCase, random_room_case
-from placement.tests.support.drains import BruteForce, claim_in_order
+from placement.tests.support.drains import BruteForce, by_number, by_row, claim_in_order
 from placement.tests.support.provider_tables import snapshot_of_states
 
 WORLDS = int(os.environ.get("DRAIN_WORLDS", "80"))
@@ -28,12 +28,12 @@ def found(world: RoomCase, *, is_moved: bool):
     snapshot = snapshot_of_states(case.states)
     row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
     holders = [
-        Holder(uuid, "INSTANCE", "p", {row_of[at]: amounts for at, amounts in held.items()})
+        Holder(uuid, "INSTANCE", "p", by_row(held, row_of))
         for uuid, held in case.consumers.items()
     ]
 
     def read(rows):
-        return [each for each in holders if any(rows[row] for row in each.allocations)]
+        return [each for each in holders if any(rows[row] for _, row in each.allocations)]
 
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
     evictable = None if is_moved else lambda _: True
@@ -64,10 +64,7 @@ def judged(seed: int, *, is_moved: bool, has_groups: bool) -> str:
         assert not room.is_minimal or fewest[root] == len(leaving)
         if is_moved:
             moves = [
-                (
-                    each.holder.uuid,
-                    {number_of(row): dict(n) for row, n in each.move.allocations.items()},
-                )
+                (each.holder.uuid, by_number(each.move.allocations, number_of))
                 for each in room.leaving
             ]
             claim_in_order(world.case, moves)

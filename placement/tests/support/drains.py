@@ -352,12 +352,7 @@ def planned(case: Case) -> tuple[Scene, Drain, Callable[[int], int]]:
     snapshot = snapshot_of_states(case.states)
     row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
     holders = [
-        Holder(
-            uuid,
-            "INSTANCE",
-            "project",
-            {row_of[at]: amounts for at, amounts in allocations.items()},
-        )
+        Holder(uuid, "INSTANCE", "project", by_row(allocations, row_of))
         for uuid, allocations in case.consumers.items()
     ]
     drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
@@ -366,6 +361,22 @@ def planned(case: Case) -> tuple[Scene, Drain, Callable[[int], int]]:
     groups = ServerGroups(case.groups, roots)
     scene = Scene.of(snapshot, drained, holders, keep, groups)
     return scene, drain(scene, Deadline(20, time.monotonic)), row_of.index
+
+
+def by_row(allocations: Allocations, row_of: Sequence[int]) -> Mapping[tuple[str, int], int]:
+    """Return amounts by class and row."""
+    return {
+        (name, row_of[at]): amount
+        for at, amounts in allocations.items()
+        for name, amount in amounts.items()
+    }
+
+
+def by_number(
+    amounts: Mapping[tuple[str, int], int], number_of: Callable[[int], int]
+) -> Allocations:
+    """Return allocations as in a case."""
+    return _merged((number_of(row), {name: amount}) for (name, row), amount in amounts.items())
 
 
 def claim_in_order(case: Case, moves: list[tuple[str, Allocations]]) -> None:

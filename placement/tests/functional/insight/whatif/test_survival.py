@@ -134,12 +134,12 @@ def test_groups_are_read_in_pieces_and_leave_few_objects():
         for number, each in enumerate(uuids)
     ]
     snapshot, checks = snapshot_of_states(states), []
-    groups = (Group({row: {"VCPU": 2}}, 3) for row in range(1000))
+    groups = (Group({("VCPU", row): 2}, 3) for row in range(1000))
     deadline = Deadline(10, lambda: checks.append(0) or 0)
     Survival(snapshot, groups, Keep(), deadline)
     assert len(checks) > 10
     reader = NeedsReader(snapshot, snapshot.hosts, Keep())
-    first, second = (reader.needs({row: {"VCPU": 2}}, row) for row in range(2))
+    first, second = (reader.needs({("VCPU", row): 2}, row) for row in range(2))
     assert first is second
 
 
