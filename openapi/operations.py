@@ -8,7 +8,7 @@ from openapi import response_schemas as responses
 from placement.insight.audit.http import FINDINGS_QUERY
 from placement.insight.capacity.http import CAPACITY_QUERY
 from placement.insight.consumers.http import CONSUMERS_QUERY
-from placement.insight.explanation.query import EXPLANATION_QUERY
+from placement.insight.explanation.http import EXPLANATION_QUERY
 from placement.insight.feed.http import PROVIDERS_QUERY
 from placement.insight.identity.http import IDENTITY_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY

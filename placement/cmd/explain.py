@@ -20,7 +20,7 @@ from placement.engine.engine import Engine
 from placement.fitted_tables import fitted_lines
 from placement.insight.documents import Response
 from placement.insight.explanation import command
-from placement.insight.explanation import query as parse
+from placement.insight.explanation import http as parse
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import explained
 from placement.insight.explanation.text import as_text

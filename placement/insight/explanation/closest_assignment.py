@@ -100,10 +100,10 @@ def near_miss(
 
 def _beside(snapshot: Snapshot, root: int, lack: Unmet) -> Unmet:
     """Return the unmet requirement with a provider that has the class in another tree, if any."""
-    if not (isinstance(lack.requirement, HasInventory) and isinstance(lack.facts, Shortage)):
+    if not (isinstance(lack.requirement, HasInventory) and lack.shortage):
         return lack
     provider = near_miss_facts.beside(snapshot, root, lack.requirement.resource_class)
-    return replace(lack, facts=replace(lack.facts, beside=provider))
+    return replace(lack, shortage=replace(lack.shortage, beside=provider))
 
 
 def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
@@ -280,12 +280,12 @@ class _Root:
         if isinstance(joint, TraitTogether):
             row = assignment.rows[self._slotted.unsuffixed[0]]
             return near_miss_facts.of_requirement(world, joint.requirement, joint.group, row)
-        facts = None
+        shortage = None
         if isinstance(joint, AmountTogether):
             name, needed = joint.resource_class, joint.needed
             amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
-            facts = Shortage(amounts, is_sum=True)
-        return Unmet(joint, "", self.name, facts)
+            shortage = Shortage(amounts, is_sum=True)
+        return Unmet(joint, "", self.name, shortage=shortage)
 
     def as_it_is(self, lack: Unmet) -> Unmet:
         """Return an unmet requirement of another world with the facts of this world.
@@ -293,21 +293,21 @@ class _Root:
         The other world may have an inventory that was added for another unmet requirement. This
         world does not have it.
         """
-        world, rows, facts = self._world, self._rows(lack), lack.facts
-        if not isinstance(facts, Shortage):
-            return replace(lack, shared=world.forest.root.item(rows[0]) != self._root)
-        name, needed = facts.amounts.resource_class, facts.amounts.needed
-        amounts = near_miss_facts.amounts_of(world, rows, name, needed)
-        if facts.is_sum:
-            return replace(lack, facts=replace(facts, amounts=amounts))
+        world, rows, shortage = self._world, self._rows(lack), lack.shortage
         shared = world.forest.root.item(rows[0]) != self._root
+        if not shortage:
+            return replace(lack, shared=shared)
+        name, needed = shortage.amounts.resource_class, shortage.amounts.needed
+        amounts = near_miss_facts.amounts_of(world, rows, name, needed)
+        if shortage.is_sum:
+            return replace(lack, shortage=replace(shortage, amounts=amounts))
         if all(name not in world.entries.state(row).inventories for row in rows):
             absent = HasInventory(name, needed)
-            return replace(lack, requirement=absent, facts=Shortage(amounts), shared=shared)
+            return replace(lack, requirement=absent, shortage=Shortage(amounts), shared=shared)
         local = np.flatnonzero(self._usable[0]).tolist()
         is_absent = isinstance(lack.requirement, HasInventory)
         tree = near_miss_facts.tree_amounts(world, local, name, needed) if not is_absent else None
-        return replace(lack, facts=Shortage(amounts, tree=tree), shared=shared)
+        return replace(lack, shortage=Shortage(amounts, tree=tree), shared=shared)
 
     def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""
@@ -337,7 +337,7 @@ class _Root:
         return changed
 
     def _rows(self, lack: Unmet) -> list[int]:
-        if isinstance(lack.facts, Shortage) and lack.facts.is_sum:
+        if lack.shortage and lack.shortage.is_sum:
             return self._usable_rows
         return [self._world.forest.row_of[lack.provider.uuid]]
 
@@ -353,16 +353,17 @@ def _waived(given_up: Collection[JointCondition]) -> set[str]:
 
 
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
-    requirement, facts = lack.requirement, lack.facts
+    requirement, shortage = lack.requirement, lack.shortage
     if isinstance(requirement, ProviderRequirement) and lack.names:
         groups = (group.unwanted for group in request.groups)
         unwanted = forbidden_names(request.of_root).union(*groups)
-        return requirement.granted(state, lack.names, unwanted)
-    if not isinstance(facts, Shortage):
+        return requirement.granted(state, frozenset(lack.names), unwanted)
+    if not shortage:
         return state
-    if facts.is_sum and facts.amounts.resource_class not in state.inventories:
+    name, needed = shortage.amounts.resource_class, shortage.amounts.needed
+    if shortage.is_sum and name not in state.inventories:
         return state
-    return _with_amount(state, facts.amounts.resource_class, facts.amounts.needed)
+    return _with_amount(state, name, needed)
 
 
 def _with_amount(state: ProviderState, name: str, amount: int) -> ProviderState:

@@ -5,30 +5,16 @@ remedies have the field ``text`` with their sentence; it names providers that th
 identifies by UUID.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import assert_never
 
 from placement.core.text import Names, timestamp
 from placement.insight.documents import Json, document
-from placement.insight.explanation import words
-from placement.insight.explanation.changes import (
-    Both,
-    Change,
-    Drop,
-    GroupParameters,
-    Lower,
-    Split,
-    Unsuffix,
-)
 from placement.insight.explanation.facts import (
     Beside,
     CapacityFacts,
     Facts,
     ProviderName,
-    ProviderNames,
-    Shortage,
     TraitFacts,
     TreeAmounts,
 )
@@ -51,9 +37,9 @@ def as_json(explanation: Explanation) -> Json:
                 "requirement": row.requirement.spelled(row.group),
                 "lost": row.lost,
                 "left": row.left,
-                "detail": _fields(row.facts, row.group) if row.facts else {},
-                "text": words.phrase(row, names),
-                "note": row.facts.note(names) if row.facts else "",
+                "detail": _fields(row.facts, row.group),
+                "text": row.text(names),
+                "note": row.facts.note(names),
             }
             for row in explanation.funnel
         ],
@@ -61,17 +47,17 @@ def as_json(explanation: Explanation) -> Json:
             {
                 **_fields(miss.root),
                 "unmet": [_unmet(unmet, miss.root.uuid, names) for unmet in miss.unmet],
-                "complete": miss.complete,
+                "complete": miss.completeness is Completeness.CONFIRMED,
                 **({"cut": True} if miss.completeness is Completeness.CUT else {}),
             }
             for miss in explanation.near_misses
         ],
         remedies=[
             {
-                **_change(remedy.change),
+                **remedy.change.document(),
                 "roots": remedy.roots,
                 "query": remedy.query,
-                "text": words.change_text(remedy.change, names),
+                "text": remedy.change.text(names),
             }
             for remedy in explanation.remedies
         ],
@@ -95,44 +81,18 @@ def _fields(
 
 
 def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
-    facts = unmet.facts
     shortage: Json = {}
-    if isinstance(facts, Shortage):
-        others = {"tree": facts.tree, "beside": facts.beside}
+    if unmet.shortage:
+        others = {"tree": unmet.shortage.tree, "beside": unmet.shortage.beside}
         shortage = {name: _fields(each) for name, each in others.items() if each}
-        shortage |= _fields(facts.amounts)
+        shortage |= _fields(unmet.shortage.amounts)
     return {
         "code": unmet.requirement.code,
         "group": unmet.group,
         "requirement": unmet.requirement.spelled(unmet.group),
         "provider": _fields(unmet.provider),
-        **({unmet.requirement.subject: facts.names} if isinstance(facts, ProviderNames) else {}),
+        **({unmet.requirement.subject: unmet.names} if unmet.names else {}),
         **({"shared": True} if unmet.shared else {}),
         **shortage,
-        "text": words.lack(unmet, root, names),
+        "text": unmet.text(root, names),
     }
-
-
-def _change(change: Change) -> Json:
-    match change:
-        case Both(first, second):
-            return {"change": "both", "changes": [_change(first), _change(second)]}
-        case Drop(parameters, suffix, instead):
-            dropped = {"change": "drop", "requirement": parameters.spelled(suffix)}
-            others = "&".join(each.spelled() for each in instead)
-            return {**dropped, **_alike(change), **({"instead": others} if others else {})}
-        case Unsuffix(group):
-            parameters = GroupParameters(group)
-            before, after = parameters.spelled(group.suffix), parameters.spelled()
-            return {"change": "unsuffix", "requirement": before, "instead": after}
-        case Lower(group, name, to):
-            lowered = {"change": "amount", "group": group, "resource_class": name, "to": to}
-            return {**lowered, **_alike(change)}
-        case Split(group, name, to, parts):
-            divided = {"change": "split", "group": group, "resource_class": name, "to": to}
-            return {**divided, "parts": parts, **_alike(change)}
-    assert_never(change)
-
-
-def _alike(change: Drop | Lower | Split) -> Mapping[str, Sequence[str]]:
-    return {"alike": change.alike} if change.alike else {}

@@ -11,6 +11,7 @@ The solver of the search checks the conditions between groups, for the remaining
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -33,13 +34,27 @@ from placement.insight.explanation.groups import groups_of
 from placement.insight.explanation.model import AskedRoot, Completeness, Explanation, NearMiss
 from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
-from placement.insight.explanation.query import Question
 from placement.insight.explanation.remedies import Remedies
 
 NEAR_MISSES = 5
 NEAR_MISSES_CUT: Final = "near_misses"
 
 BUDGET_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request for candidates, with its query string and its microversion.
+
+    ``remedies`` is whether changes of the request that would help are requested. ``root`` is the
+    UUID of a provider of the tree that the caller asks about, if any.
+    """
+
+    request: CandidateRequest
+    query: str
+    microversion: str
+    remedies: bool = False
+    root: str | None = None
 
 
 def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Explanation:

@@ -1,7 +1,7 @@
 """The facts about providers: in a row of the funnel, and beside an unmet requirement."""
 
 # ruff: noqa: D102 - the base class documents the methods of all facts
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -38,6 +38,10 @@ class CapacityFacts:
     step_size: int
     state: str | None = None
 
+    def __str__(self) -> str:
+        free = f"{self.resource_class} {max(self.free, 0)} of {self.needed}"
+        return f"{free} ({self.state})" if self.state else free
+
 
 @dataclass(frozen=True, slots=True)
 class TreeAmounts:
@@ -61,6 +65,10 @@ class TreeAmounts:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Facts about the existing providers."""
+
+    def phrase(self) -> str:
+        """Return the requirement with its facts in words, empty if its own sentence does."""
+        return ""
 
     def note(self, _names: Names) -> str:
         """Return the facts in words, empty if they add nothing to the requirement."""
@@ -186,6 +194,10 @@ class UnitFacts(Facts):
     uniform: bool | None = None
     tree: TreeOfRow | None = None
 
+    def phrase(self) -> str:
+        limits = self.min_unit, self.max_unit, self.step_sizes or ()
+        return outside(self.resource_class, self.needed, *limits)
+
     def note(self, _names: Names) -> str:
         return self.tree.in_groups(self.resource_class, self.needed) if self.tree else ""
 
@@ -232,6 +244,9 @@ class SumFacts(Facts):
     provider: ProviderName
     groups: tuple[EqualGroups, ...]
 
+    def phrase(self) -> str:
+        return _together(self.groups)
+
     def note(self, _names: Names) -> str:
         return _best(self.provider, self.needed, self.free)
 
@@ -249,11 +264,40 @@ class PartsFacts(Facts):
     needed_groups: int
     groups: tuple[EqualGroups, ...]
 
+    def phrase(self) -> str:
+        return _together(self.groups)
+
     def note(self, _names: Names) -> str:
         if not self.fitting_groups:
             return "none fits"
         wanted = f"{self.needed_groups} x {self.amount} {self.resource_class}"
         return f"best: {self.provider.name} fits {self.fitting_groups} of {wanted}"
+
+
+def in_group(suffix: str) -> str:
+    """Return where a requirement of a group is, empty for the unsuffixed group."""
+    return f" in group {suffix}" if suffix else ""
+
+
+def outside(
+    name: str, needed: int, low: int | None, high: int | None, steps: Collection[int]
+) -> str:
+    """Return the limit that the amount exceeds: of one provider, or the widest limit of several.
+
+    The widest limits are missing if no provider is considered.
+    """
+    amount = f"{name}:{needed}"
+    if high is not None and needed > high:
+        return f"{amount} above max_unit {high}"
+    if low is not None and needed < low:
+        return f"{amount} below min_unit {low}"
+    if steps and all(size and needed % size for size in steps):
+        return f"{amount} not a multiple of step_size {' or '.join(map(str, steps))}"
+    return f"{amount} outside min_unit, max_unit and step_size"
+
+
+def _together(groups: Sequence[EqualGroups]) -> str:
+    return f"{' + '.join(map(str, groups))} together"
 
 
 def _having(providers: int) -> str:
@@ -308,10 +352,3 @@ class Beside:
             case Link.TREE:
                 which = "has it, in another tree"
         return f"{self.provider.name} {which}"
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderNames:
-    """The traits or aggregates that a provider lacks, or has and must not have."""
-
-    names: tuple[str, ...]

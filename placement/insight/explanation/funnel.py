@@ -105,7 +105,7 @@ class Funnel:
         requirement: Requirement,
         group: str,
         met: Mask,
-        facts: Callable[[Mask], Facts | None] = lambda _lost: None,
+        facts: Callable[[Mask], Facts] = lambda _lost: Facts(),
     ) -> None:
         """Remove the roots that do not meet a requirement.
 

@@ -37,19 +37,17 @@ from placement.insight.explanation.groups import Group, Providers, meeting, reac
 from placement.insight.explanation.near_miss_facts import named, tree_amounts
 
 
-def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> RootFacts | None:
+def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> Facts:
     """Return how many providers have a required trait, and how many of them are roots."""
     if not isinstance(condition.requirement, RootTrait):
-        return None
+        return Facts()
     return RootFacts(
         providers=int(np.count_nonzero(condition.local)),
         roots=int(np.count_nonzero(condition.local & snapshot.forest.is_root)),
     )
 
 
-def of_condition(
-    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
-) -> Facts | None:
+def of_condition(snapshot: Snapshot, group: Group, condition: Condition, lost: Mask) -> Facts:
     """Return the number of providers that meet a requirement, and one that cannot serve the group.
 
     A root may be lost although it is in the aggregate, or reaches a provider with the trait.
@@ -61,18 +59,13 @@ def of_condition(
             having = int(np.count_nonzero(requirement.providers(snapshot)))
             return _trait_facts(snapshot, group, condition, having)
         case MemberOf() | InEach() as requirement:
-            members = int(np.count_nonzero(requirement.providers(snapshot)))
+            names = requirement.names
             return MemberFacts(
-                members,
+                members=int(np.count_nonzero(requirement.providers(snapshot))),
                 outside=_shared_from_outside(snapshot, group, condition, lost),
-                also_excluded=_also_excluded(group, requirement.names),
+                also_excluded=names if group.group.unwanted.issuperset(names) else None,
             )
-    return None
-
-
-def _also_excluded(group: Group, names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the aggregates if the group excludes all of them, too."""
-    return names if group.group.unwanted.issuperset(names) else None
+    return Facts()
 
 
 def _shared_from_outside(
@@ -215,14 +208,14 @@ def _together_in_tree(
 
 def of_stage(
     snapshot: Snapshot, slotted: SlottedRequest, requested: Mapping[str, int], lost: Mask
-) -> SumFacts | PartsFacts | None:
+) -> Facts:
     """Return the groups, and for a class the root that comes closest to serving all of them.
 
     The sum that is free, if it is less than the sum that the groups request; else the number of
     groups with the largest amount that fit, if it is less than the number of these groups.
     """
     if not requested:
-        return None
+        return Facts()
     facts = [_most(snapshot, slotted, name, amount, lost) for name, amount in requested.items()]
     for fact in facts:
         if fact.free < fact.needed:

@@ -32,7 +32,13 @@ from placement.core.requirement import (
 )
 from placement.core.text import NO_NAMES, Names
 from placement.insight.explanation.changes import Change, Remedy
-from placement.insight.explanation.facts import Facts, ProviderName, ProviderNames, Shortage
+from placement.insight.explanation.facts import (
+    Facts,
+    ProviderName,
+    Shortage,
+    in_group,
+    outside,
+)
 
 
 class _OfGroups(Requirement):
@@ -140,7 +146,13 @@ class FunnelRow:
     group: str
     lost: int
     left: int
-    facts: Facts | None = None
+    facts: Facts
+
+    def text(self, names: Names) -> str:
+        """Return the reason in words."""
+        phrase = self.facts.phrase() or self.requirement.unmet(names)
+        is_whole = isinstance(self.requirement, OneProvider)
+        return phrase + ("" if is_whole else in_group(self.group))
 
 
 # --- unmet requirements
@@ -150,21 +162,43 @@ class FunnelRow:
 class Unmet:
     """One requirement that a root does not meet, with the provider that comes closest to it.
 
-    ``shared`` is whether the provider is in another tree, which shares it with the root.
+    ``names`` are the traits or aggregates that the provider lacks, or must not have. ``shared`` is
+    whether the provider is in another tree, which shares it with the root.
     """
 
     requirement: Requirement
     group: str
     provider: ProviderName
-    facts: Shortage | ProviderNames | None = None
+    names: tuple[str, ...] = ()
+    shortage: Shortage | None = None
     shared: bool = False
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The traits or aggregates that the provider lacks, or must not have."""
-        return (
-            frozenset(self.facts.names) if isinstance(self.facts, ProviderNames) else frozenset()
-        )
+    def text(self, root: str, names: Names) -> str:
+        """Return the requirement as amounts, or in words if it has no amounts.
+
+        The provider is named if it is shared, or if another one of the tree may have the class.
+        """
+        where, shortage = in_group(self.group), self.shortage
+        if shortage and shortage.tree:
+            amounts = shortage.amounts
+            return shortage.tree.together(amounts.resource_class, amounts.needed) + where
+        is_child = isinstance(self.requirement, HasInventory) and self.provider.uuid != root
+        at = f"{self.provider.name}: " if self.shared or is_child else ""
+        return at + self._text_of_provider(where, names)
+
+    def _text_of_provider(self, where: str, names: Names) -> str:
+        unmet = self.requirement.unmet(names) + where
+        if self.shortage is None:
+            return unmet
+        amounts, beside = self.shortage.amounts, self.shortage.beside
+        if self.shortage.is_sum and amounts.free < amounts.needed:
+            return f"{amounts} together"
+        if isinstance(self.requirement, IsFree):
+            return f"{amounts}{where}"
+        if isinstance(self.requirement, InUnits):
+            limits = amounts.min_unit, amounts.max_unit, (amounts.step_size,)
+            return outside(amounts.resource_class, amounts.needed, *limits) + where
+        return f"{unmet}: {beside}" if beside else unmet
 
 
 class Completeness(Enum):
@@ -188,11 +222,6 @@ class NearMiss:
     root: ProviderName
     unmet: tuple[Unmet, ...]
     completeness: Completeness
-
-    @property
-    def complete(self) -> bool:
-        """Whether the search confirmed that the root lacks nothing else."""
-        return self.completeness is Completeness.CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)

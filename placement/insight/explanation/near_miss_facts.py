@@ -16,7 +16,6 @@ from placement.insight.explanation.facts import (
     CapacityFacts,
     Link,
     ProviderName,
-    ProviderNames,
     Shortage,
     TreeAmounts,
 )
@@ -39,8 +38,7 @@ def of_requirement(
     If the requirement has alternatives, the alternatives that the group forbids are left out.
     """
     names = requirement.lacking(snapshot.entries.state(row), group.unwanted)
-    facts = ProviderNames(names) if names else None
-    return Unmet(requirement, group.suffix, named(snapshot, row), facts)
+    return Unmet(requirement, group.suffix, named(snapshot, row), names)
 
 
 def of_amount(
@@ -50,7 +48,8 @@ def of_amount(
     for requirement, fails in condition.failing:
         if fails[row]:
             amounts = amounts_of(snapshot, [row], condition.resource_class, condition.amount)
-            yield Unmet(requirement, suffix, named(snapshot, row), Shortage(amounts))
+            provider = named(snapshot, row)
+            yield Unmet(requirement, suffix, provider, shortage=Shortage(amounts))
 
 
 def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> CapacityFacts:

@@ -9,12 +9,10 @@ tried in the first of them.
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
-from typing import assert_never
 
 import numpy as np
 
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.requirement import Amount
 from placement.core.search.anchors import roots_of
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
@@ -22,7 +20,6 @@ from placement.insight.explanation.changes import (
     Both,
     Change,
     Drop,
-    GroupParameters,
     Lower,
     Remedy,
     Split,
@@ -58,9 +55,7 @@ class Remedies:
     @property
     def ordered(self) -> tuple[Remedy[Change], ...]:
         """The remedies so far: the least changes first, then by the number of roots that fit."""
-        return tuple(
-            sorted(self._remedies, key=lambda remedy: (_size(remedy.change), -remedy.roots))
-        )
+        return tuple(sorted(self._remedies, key=lambda each: (each.change.size, -each.roots)))
 
     def run(self, fits: int) -> None:
         """Find remedies; ``fits`` is the number of roots that fit the unchanged request.
@@ -157,7 +152,7 @@ class Remedies:
         """Find changes of two requirements that help together."""
         tried_pairs: set[frozenset[object]] = set()
         for remedy in chain(self._with_a_drop(), self._of_amounts()):
-            key = frozenset({_key(remedy.change.first), _key(remedy.change.second)})
+            key = frozenset({remedy.change.first.about, remedy.change.second.about})
             if key not in tried_pairs:
                 tried_pairs.add(key)
                 self._remedies.append(remedy)
@@ -198,27 +193,3 @@ class Remedies:
                     least = -(-low // step) * step
                     if least < amount:
                         yield group, alike, name, least
-
-
-def _size(change: Change) -> int:
-    """Return how much a remedy changes: other groups, a condition or an amount, or a resource."""
-    match change:
-        case Split() | Unsuffix():
-            return 0
-        case Drop(Amount()):
-            return 2
-        case Drop(GroupParameters(group)):
-            return 2 if group.resources else 1
-        case Drop() | Lower() | Both():
-            return 1
-    assert_never(change)
-
-
-def _key(change: Drop | Lower) -> object:
-    """Return what a change is about, for comparisons."""
-    match change:
-        case Drop(parameters, group):
-            return parameters.spelled(group)
-        case Lower(group, name):
-            return group, name
-    assert_never(change)

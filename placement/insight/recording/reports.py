@@ -21,8 +21,8 @@ from placement.core.text import printable
 from placement.http.request import REQUEST_ID, Request
 from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.document import as_json
+from placement.insight.explanation.explain import Question
 from placement.insight.explanation.model import CODES, NO_PROVIDERS, UNDETERMINED
-from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_line
 from placement.insight.queries import text
 from placement.insight.recording import refusals, summary

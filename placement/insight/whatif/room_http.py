@@ -15,7 +15,7 @@ from placement.http.request import Request, accepts_json, requires_json
 from placement.insight import http, queries
 from placement.insight.documents import Json
 from placement.insight.explanation import explain
-from placement.insight.explanation.query import question
+from placement.insight.explanation.http import question
 from placement.insight.whatif import document, sql
 from placement.insight.whatif.http import GROUPS, KEEP, groups_of, keep_of, listed
 from placement.insight.whatif.model import Holder

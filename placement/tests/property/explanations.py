@@ -7,11 +7,10 @@ from placement.core.search.deadline import Deadline
 from placement.insight.explanation.changes import (
     Drop,
 )
-from placement.insight.explanation.explain import explain
+from placement.insight.explanation.explain import Question, explain
 from placement.insight.explanation.model import (
     Explanation,
 )
-from placement.insight.explanation.query import Question
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.support.oracle import Oracle
 

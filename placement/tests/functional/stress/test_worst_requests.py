@@ -20,8 +20,7 @@ from placement.core.search.search import search
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.explain import BUDGET_SECONDS as EXPLAINING_SECONDS
-from placement.insight.explanation.explain import explain
-from placement.insight.explanation.query import Question
+from placement.insight.explanation.explain import Question, explain
 from placement.microversion import MAX_VERSION, Version
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import pieces

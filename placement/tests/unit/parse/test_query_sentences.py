@@ -4,7 +4,7 @@ import pytest
 
 from placement import exception
 from placement.insight.consumers.http import CONSUMERS_QUERY
-from placement.insight.explanation.query import EXPLANATION_QUERY
+from placement.insight.explanation.http import EXPLANATION_QUERY
 from placement.insight.permissions.http import PERMISSIONS_QUERY
 from placement.insight.queries import NOTHING_QUERY
 from placement.insight.recording.http import REQUESTS_QUERY

@@ -24,9 +24,8 @@ from placement.demo.cloud import MODELS, TENANTS, ZONES, cloud
 from placement.exception import UnknownResourceClass, UnknownTrait
 from placement.insight.explanation import unknown_names
 from placement.insight.explanation.document import as_json
-from placement.insight.explanation.explain import explain
+from placement.insight.explanation.explain import Question, explain
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.explanation.query import Question
 from placement.insight.explanation.text import as_text
 from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request

@@ -3,11 +3,10 @@
 import time
 
 from placement.core.search.deadline import Deadline
-from placement.insight.explanation.explain import explain
+from placement.insight.explanation.explain import Question, explain
 from placement.insight.explanation.model import (
     Explanation,
 )
-from placement.insight.explanation.query import Question
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
 

@@ -6,12 +6,11 @@ import pytest
 
 from placement.core.search.deadline import Deadline
 from placement.insight.explanation.document import as_json
-from placement.insight.explanation.explain import explain
+from placement.insight.explanation.explain import Question, explain
 from placement.insight.explanation.facts import (
     MemberFacts,
     TreeFacts,
 )
-from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
 from placement.tests.unit.insight.explanation.explanations import explained

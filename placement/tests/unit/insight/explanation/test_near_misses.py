@@ -6,9 +6,8 @@ import pytest
 
 from placement.core.search.deadline import Deadline
 from placement.insight.explanation.document import as_json
-from placement.insight.explanation.explain import explain
+from placement.insight.explanation.explain import Question, explain
 from placement.insight.explanation.model import Completeness
-from placement.insight.explanation.query import Question
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
 
@@ -114,7 +113,7 @@ def test_the_deadline_leaves_what_is_known():
         assert Completeness.CUT not in results or "near_misses" in explanation.undetermined
         seen |= results
     assert seen == {Completeness.CUT, Completeness.CONFIRMED}
-    assert all(miss.complete for miss in explanation.near_misses)
+    assert all(miss.completeness is Completeness.CONFIRMED for miss in explanation.near_misses)
 
 
 # --- what an operator can act on ----------------------------------------------------------------

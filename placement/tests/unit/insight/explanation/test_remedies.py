@@ -13,8 +13,7 @@ from placement.insight.explanation.changes import (
     Split,
     Unsuffix,
 )
-from placement.insight.explanation.explain import explain
-from placement.insight.explanation.query import Question
+from placement.insight.explanation.explain import Question, explain
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
 

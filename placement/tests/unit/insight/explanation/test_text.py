@@ -10,7 +10,6 @@ from placement.insight.explanation.changes import (
 )
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.text import as_line, as_text, closest_line
-from placement.insight.explanation.words import change_text
 from placement.tests.support.worlds import provider_uuid
 from placement.tests.unit.insight.explanation.explanations import explained
 
@@ -67,7 +66,7 @@ def test_two_changes_of_equal_groups_are_in_different_groups():
         remedy["text"] for remedy in document(query, "h CUSTOM_GPU=1", remedies=True)["remedies"]
     ] == ["without resources=CUSTOM_GPU:1 in any 2 of the 3 groups"]
     drop = Drop(Amount("VCPU", 4), "1", alike=("1", "2"))
-    text = change_text(Both(drop, Lower("2", "VCPU", to=2)), {})
+    text = Both(drop, Lower("2", "VCPU", to=2)).text({})
     assert text == "without resources=VCPU:4 in any of the 2 groups and at VCPU:2 in group 2"
 
 
