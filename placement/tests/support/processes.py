@@ -306,8 +306,9 @@ def apache_modules(*names):
         yield f"LoadModule {name}_module {path}\n"
 
 
-def start_nginx(deployment, nginx, site):
+def start_nginx(deployment, site):
     """Start nginx with a site configuration."""
+    nginx = program("nginx", "apt-get install nginx-light")
     folders = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{name}_temp_path {deployment.folder}/{name};\n" for name in folders)
     (deployment.folder / "nginx.conf").write_text(
@@ -397,11 +398,16 @@ def claim(deployment, prefix, provider):
     return deployment.request("PUT", path, json=body).status_code
 
 
-def check_claims(deployment, prefix=""):
-    """Check that concurrent claims succeed, and that every worker process returns them."""
+def check_claims(deployment, prefix="", *, logged_by=None):
+    """Check that concurrent claims succeed, and that every worker process returns them.
+
+    ``logged_by`` is the deployment that logs them, if it is another one.
+    """
     deployment.wait(f"{prefix}/")
+    earlier = logged_claims(logged_by or deployment, prefix)
     path = f"{prefix}/resource_providers"
-    provider = deployment.request("POST", path, json={"name": "host1"}).json()
+    name = {"name": f"host{uuid.uuid4()}"}
+    provider = deployment.request("POST", path, json=name).json()
     path = f"{prefix}/resource_providers/{provider['uuid']}"
     assert {link["href"] for link in provider["links"] if link["rel"] == "self"} == {path}
     body = {"resource_provider_generation": 0, "inventories": {"VCPU": {"total": CLAIMS}}}
@@ -424,17 +430,18 @@ def check_claims(deployment, prefix=""):
         query = f"{prefix}/allocation_candidates?resources=VCPU:1"
         assert deployment.request("GET", query).json()["allocation_requests"] == []
     assert claim(deployment, prefix, provider["uuid"]) == 409
-    check_claims_are_logged(deployment, prefix, [*statuses, 409])
+    check_claims_are_logged(logged_by or deployment, prefix, [*earlier, *statuses, 409])
 
 
 def check_claims_are_logged(deployment, prefix, statuses):
     """Check that each claim has its line, which is written after the response."""
-    pattern = re.compile(rf'"PUT {prefix}/allocations/[0-9a-f-]+" status: (\d+) ')
-
-    def logged():
-        return sorted(map(int, pattern.findall(deployment.complete_logs())))
-
     wait_until(
-        lambda: logged() == sorted(statuses),
-        message=lambda: f"{logged()}, not {statuses}\n{deployment.logs()}",
+        lambda: logged_claims(deployment, prefix) == sorted(statuses),
+        message=lambda: f"not {statuses}\n{deployment.logs()}",
     )
+
+
+def logged_claims(deployment, prefix):
+    """Return the statuses of the claims in the logs, sorted."""
+    pattern = rf'"PUT {prefix}/allocations/[0-9a-f-]+" status: (\d+) '
+    return sorted(map(int, re.findall(pattern, deployment.complete_logs())))

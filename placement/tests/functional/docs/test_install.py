@@ -236,7 +236,6 @@ def refuses_metrics_of_other_networks(deployment):
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_nginx_restricts_metrics_as_documented(deployment):
-    nginx = program("nginx", "apt-get install nginx-light")
     path = behind_a_proxy_with_metrics(deployment)
     (fragment,) = blocks(section(SERVERS.read_text(), "Reverse proxies"), "nginx")
     site = sample(
@@ -244,7 +243,7 @@ def test_nginx_restricts_metrics_as_documented(deployment):
         listen=("listen 8778", f"listen {deployment.address}"),
         fragment=("    location /placement {", f"{fragment}\n    location /placement {{"),
     ).replace("/run/placement/uwsgi.sock", str(path))
-    start_nginx(deployment, nginx, site)
+    start_nginx(deployment, site)
     refuses_metrics_of_other_networks(deployment)
 
 

@@ -17,7 +17,7 @@ from placement import deploy
 from placement.handler import ROUTE_DECLARATIONS
 from placement.http.auth import keystone_url
 from placement.tests.functional.keystone.conftest import DOMAIN, asking, configured
-from placement.tests.support.processes import certificate, program, start_nginx
+from placement.tests.support.processes import certificate, start_nginx
 from placement.tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
@@ -120,7 +120,7 @@ def test_the_certificate_of_keystone_is_verified_by_cafile(
     other, _ = certificate(deployment.folder, "other")
     names = {"listen": deployment.address, "keystone": keystone.removesuffix("/v3")}
     site = TLS_PROXY.format(certificate=own, key=key, **names)
-    start_nginx(deployment, program("nginx", "apt-get install nginx-light"), site)
+    start_nginx(deployment, site)
     wait_until(lambda: is_open(deployment.port), message=deployment.logs)
 
     def status(cafile):

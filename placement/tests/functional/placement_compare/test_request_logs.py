@@ -5,7 +5,6 @@ import time
 import pytest
 
 from placement.tests.support.processes import (
-    BIN,
     WSGI_FILE,
     program,
     sample,
@@ -97,12 +96,11 @@ def test_logs_of_apache(deployment):
 @pytest.mark.parametrize("backend", ["mariadb"])  # the daemons cannot read files of root
 def test_logs_of_apache_with_mod_wsgi(deployment):
     logs, fragment = logs_of_apache(deployment)
-    start_mod_wsgi(deployment, BIN / "placement-api", fragment=fragment)
+    start_mod_wsgi(deployment, WSGI_FILE, fragment=fragment)
     check_read(deployment, *logs, prefix="/placement")
 
 
 def test_log_of_nginx(deployment):
-    nginx = program("nginx", "apt-get install nginx-light")
     log = deployment.folder / "requests.log"
     path = start_uwsgi_behind_proxy(deployment)
     site = sample(
@@ -110,5 +108,5 @@ def test_log_of_nginx(deployment):
         listen=("listen 8778;", f"listen {deployment.address}; access_log {log} combined;"),
         socket=("/run/placement/uwsgi.sock", f"{path}"),
     )
-    start_nginx(deployment, nginx, site)
+    start_nginx(deployment, site)
     check_read(deployment, log, prefix="/placement")

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import requests
 
-from placement.tests.support.processes import ApiProcess, program, sample, start_nginx
+from placement.tests.support.processes import ApiProcess, sample, start_nginx
 from placement.tests.support.waiting import wait_until
 
 SESSION = {"session": "of ann"}
@@ -54,7 +54,7 @@ def proxied(deployment, single_sign_on, tmp_path):
             single_sign_on=("http://127.0.0.1:4180", single_sign_on),
             service=("http://127.0.0.1:8778/placement", service.url),
         )
-        start_nginx(deployment, program("nginx", "apt-get install nginx-light"), site)
+        start_nginx(deployment, site)
         wait_until(lambda: responds(deployment.url))
         yield f"{deployment.url}/insight"
 

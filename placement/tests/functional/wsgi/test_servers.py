@@ -3,7 +3,7 @@
 The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
-import os
+import http.client
 import re
 import resource
 import select
@@ -14,6 +14,7 @@ import struct
 import subprocess
 import threading
 import time
+import urllib.request
 import uuid
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -63,10 +64,21 @@ def copied_database_url(kept_databases, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def behind_proxy(copied_database_url):
-    """One uWSGI with the sample configuration for several tests, which do not restart it."""
+    """One uWSGI with the sample configuration for several tests; it notifies systemd."""
     with configured_deployment(copied_database_url) as deployment:
-        deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
-        deployment.uwsgi_socket = start_uwsgi_behind_proxy(deployment)
+        deployment.variables |= {
+            "OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING": "true",
+            "OS_METRICS__ENABLED": "true",
+            "OS_METRICS__FOLDER": str(deployment.folder / "metrics"),
+            "OS_METRICS__INVENTORY": "false",
+            "NOTIFY_SOCKET": str(deployment.folder / "notify"),
+        }
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.bind(deployment.variables["NOTIFY_SOCKET"])
+            systemd.settimeout(START_TIMEOUT_SECONDS)
+            deployment.uwsgi_socket = start_uwsgi_behind_proxy(deployment)
+            while b"READY=1" not in systemd.recv(4096):
+                pass
         yield deployment
 
 
@@ -74,80 +86,80 @@ def behind_proxy(copied_database_url):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("backend", "script"),
     [
-        pytest.param(["--wsgi-file", WSGI_FILE], id="loaded-before-the-fork"),
-        pytest.param(["--module=placement.wsgi.api:application", "--lazy-apps"], id="lazy-apps"),
-        pytest.param(["--wsgi-file", BIN / "placement-api"], id="installed-command"),
+        ("mariadb", WSGI_FILE),
+        ("postgresql", WSGI_FILE),
+        pytest.param("sqlite", BIN / "placement-api", id="installed-command"),
     ],
 )
-def test_uwsgi(deployment, options):
-    start_uwsgi(deployment, *options)
-    check_that_workers_have_no_additional_threads(deployment)
+def test_uwsgi_loaded_before_the_fork(deployment, script):
+    start_uwsgi(deployment, "--wsgi-file", script)
+    check_that_workers_have_no_additional_threads(deployment, 4)
     check_claims(deployment)
 
 
-def check_that_workers_have_no_additional_threads(deployment):
+def check_that_workers_have_no_additional_threads(deployment, count):
     """The kernel may deliver a signal to any thread; uWSGI stops only from its own threads."""
 
     def threads():
         return [worker.num_threads() for worker in deployment.children()]
 
     # the threads of a worker start after its application is loaded
-    wait_until(lambda: len(threads()) == 2 and min(threads()) >= 4)
-    assert threads() == [4, 4]
+    wait_until(lambda: len(threads()) == 2 and min(threads()) >= count)
+    assert threads() == [count, count]
 
 
-@pytest.mark.parametrize("backend", ["postgresql", "sqlite"])
-def test_uwsgi_loaded_before_the_fork_on_other_databases(deployment, backend):
-    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE)
-    check_claims(deployment)
+@pytest.mark.xdist_group("uwsgi")
+def test_workers_of_uwsgi_without_requests_are_replaced_on_sighup(behind_proxy):
+    """Each loads the snapshot before it accepts requests: none has to wait for that."""
+    before = loads(behind_proxy)
+    replace_workers(behind_proxy)
+    assert loads(behind_proxy) == before + 2
+    check_that_workers_have_no_additional_threads(behind_proxy, 8)
+    # with thunder-lock, a worker ends at a request only, or is killed after worker-reload-mercy
+    assert "NO MERCY" not in (behind_proxy.folder / "output").read_text()
 
 
-LOADS = 'placement_snapshot_refresh_seconds_count{kind="load"} '
+LOADS = re.compile(rb'placement_snapshot_refresh_seconds_count{kind="load"} (\d+)\.0')
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
-def test_uwsgi_workers_load_the_snapshot_before_they_accept_requests(deployment):
-    """No request has to wait for a worker that is replaced, see ``touch-chain-reload``."""
-    reload_file = deployment.folder / "reload"
-    reload_file.touch()
-    deployment.variables |= {
-        "OS_METRICS__ENABLED": "true",
-        "OS_METRICS__FOLDER": str(deployment.folder / "metrics"),
-        "OS_METRICS__INVENTORY": "false",
-    }
-    options = ["--lazy-apps", f"--touch-chain-reload={reload_file}"]
-    start_uwsgi(deployment, "--wsgi-file", WSGI_FILE, *options)
-    wait_for_loads(deployment, 2)
-    os.utime(reload_file, (time.time() + 10,) * 2)
-    wait_for_loads(deployment, 4)
+def loads(deployment):
+    """Return how often the processes have loaded snapshots; the one that responds has to."""
+    variables = {"PATH_INFO": "/placement/metrics", "REMOTE_ADDR": "127.0.0.1"}
+    text = send_uwsgi_packet(deployment.uwsgi_socket, variables)
+    return int(LOADS.search(text)[1])
 
 
-def wait_for_loads(deployment, count):
-    """Wait until the processes have loaded snapshots so often, without a request for one."""
-    loads = []
-
-    def have_loaded():
-        # at a load of 24, uWSGI once closed a connection without a response during the reload
-        with suppress(requests.ConnectionError):
-            text = requests.get(f"{deployment.url}/metrics", timeout=60).text
-            loads[:] = [line for line in text.splitlines() if line.startswith(LOADS)]
-        return loads == [f"{LOADS}{count}.0"]
-
+def replace_workers(deployment):
+    """Reload as documented for ``systemctl reload``: one worker after the other."""
+    before, log = new_workers(deployment), deployment.folder / "output"
+    start = len(log.read_text())
+    deployment.processes[0].send_signal(signal.SIGHUP)
+    # until then, the next signal would be ignored
     wait_until(
-        have_loaded,
+        lambda: "chain reloading complete" in log.read_text()[start:],
         START_TIMEOUT_SECONDS,
-        pause_seconds=0.1,
-        message=lambda: f"{loads}, not {count}\n{deployment.logs()}",
+        message=deployment.logs,
     )
+    new_workers(deployment, before)
 
 
-def test_uwsgi_behind_nginx(deployment):
-    nginx = program("nginx", "apt-get install nginx-light")
-    path = start_uwsgi_behind_proxy(deployment)
-    start_nginx(deployment, nginx, nginx_site(deployment, path))
-    check_claims(deployment, "/placement")
+@pytest.mark.xdist_group("uwsgi")
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("name", ["nginx", "apache"])
+def test_uwsgi_behind_a_web_server(behind_proxy, deployment, name):
+    start_web_server(deployment, name, behind_proxy.uwsgi_socket)
+    check_claims(deployment, "/placement", logged_by=behind_proxy)
+
+
+def start_web_server(deployment, name, path):
+    """Start nginx or Apache with the sample for the uWSGI socket, and wait for responses."""
+    if name == "nginx":
+        start_nginx(deployment, nginx_site(deployment, path))
+    else:
+        start_apache_proxy(deployment, path, "headers")
+    deployment.wait("/placement/")
 
 
 @pytest.mark.xdist_group("uwsgi")
@@ -156,13 +168,7 @@ def test_uwsgi_behind_nginx(deployment):
 def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
     behind_proxy, deployment, name
 ):
-    path = behind_proxy.uwsgi_socket
-    if name == "nginx":
-        nginx = program("nginx", "apt-get install nginx-light")
-        start_nginx(deployment, nginx, nginx_site(deployment, path))
-    else:
-        start_apache_proxy(deployment, path)
-    deployment.wait("/placement/")
+    start_web_server(deployment, name, behind_proxy.uwsgi_socket)
     with socket.create_connection(("127.0.0.1", deployment.port), 60) as connection:
         head = "POST /placement/resource_providers HTTP/1.1\r\nHost: localhost\r\n"
         connection.sendall(f"{head}Content-Length: {2**24 + 1}\r\n\r\n".encode())
@@ -195,8 +201,7 @@ def test_slow_bodies_behind_a_web_server(behind_proxy, deployment, name):
     """
     path = behind_proxy.uwsgi_socket
     if name == "nginx":
-        nginx = program("nginx", "apt-get install nginx-light")
-        start_nginx(deployment, nginx, nginx_site(deployment, path))
+        start_nginx(deployment, nginx_site(deployment, path))
     else:
         timeout = f"{REQUEST_BODY_LIMIT}    RequestReadTimeout body=3,minrate=500\n"
         modules = ("reqtimeout", "headers")
@@ -269,13 +274,7 @@ def created(url, headers, **options):
 @pytest.mark.parametrize("name", ["nginx", "apache"])
 def test_clients_behind_a_proxy_cannot_forge_links(behind_proxy, deployment, name):
     """X-Forwarded-Host of a client became the host of links: location: https://evil..."""
-    path = behind_proxy.uwsgi_socket
-    if name == "nginx":
-        nginx = program("nginx", "apt-get install nginx-light")
-        start_nginx(deployment, nginx, nginx_site(deployment, path))
-    else:
-        start_apache_proxy(deployment, path, "headers")
-    deployment.wait("/placement/")
+    start_web_server(deployment, name, behind_proxy.uwsgi_socket)
     link = created(f"{deployment.url}/placement", FORGED)
     assert link.startswith(f"http://{deployment.address}/placement/resource_providers/")
     logs = deployment.logs() + behind_proxy.logs()
@@ -294,9 +293,8 @@ def test_the_samples_of_web_servers_serve_tls(behind_proxy, deployment, name):
         "key": ("/etc/ssl/private/placement.key", str(key)),
     }
     if name == "nginx":
-        nginx = program("nginx", "apt-get install nginx-light")
         site = nginx_site(deployment, path, tls=True, **files)
-        start_nginx(deployment, nginx, site)
+        start_nginx(deployment, site)
     else:
         lines = ("    # SSL", "    SSL")
         start_apache_proxy(deployment, path, "ssl", "socache_shmcb", tls=lines, **files)
@@ -399,10 +397,8 @@ def test_uwsgi_answers_all_requests_that_wait_for_a_worker(behind_proxy):
 def paused_workers(deployment):
     """Pause both workers of uWSGI until the end of the block."""
     output = (deployment.folder / "output").read_text()
-    workers = [
-        psutil.Process(int(pid))
-        for pid in re.findall(r"spawned uWSGI worker . \(pid: (\d+)", output)
-    ]
+    newest = dict(re.findall(r"spawned uWSGI worker (\d) \((?:new )?pid: (\d+)", output))
+    workers = [psutil.Process(int(pid)) for pid in newest.values()]
     assert len(workers) == 2
     for worker in workers:
         worker.suspend()
@@ -436,22 +432,6 @@ def test_only_the_group_of_the_web_server_connects_to_uwsgi(behind_proxy):
     assert "PermissionError" in connect("--reuid=www-data", "--regid=www-data")
 
 
-def test_uwsgi_notifies_systemd_and_reloads_on_sighup(deployment):
-    notify = deployment.folder / "notify"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
-        systemd.bind(str(notify))
-        systemd.settimeout(START_TIMEOUT_SECONDS)
-        start_uwsgi_behind_proxy(deployment, NOTIFY_SOCKET=str(notify))
-        while b"READY=1" not in systemd.recv(4096):
-            pass
-    before = new_workers(deployment)
-    deployment.processes[0].send_signal(signal.SIGHUP)
-    assert new_workers(deployment, before)
-    wait_for_applications(deployment, "output", 4)
-    # with thunder-lock, a worker ends at a request only, or is killed after worker-reload-mercy
-    assert "NO MERCY" not in (deployment.folder / "output").read_text()
-
-
 def new_workers(deployment, before=frozenset()):
     """Wait until both workers of the first server have been replaced, and return their ids."""
     give_up_at = time.monotonic() + START_TIMEOUT_SECONDS
@@ -464,23 +444,15 @@ def new_workers(deployment, before=frozenset()):
     raise AssertionError(deployment.logs())
 
 
+@pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_no_request_fails_while_sighup_replaces_uwsgi_workers(deployment):
-    """As documented for ``systemctl reload``: one worker after the other."""
-    nginx = program("nginx", "apt-get install nginx-light")
-    path = start_uwsgi_behind_proxy(deployment)
-    start_nginx(deployment, nginx, nginx_site(deployment, path))
-    deployment.wait("/placement/")
-    before = new_workers(deployment)
+def test_no_request_fails_while_sighup_replaces_uwsgi_workers(behind_proxy, deployment):
+    start_web_server(deployment, "nginx", behind_proxy.uwsgi_socket)
     with continuous_requests(f"{deployment.url}/placement/resource_providers") as statuses:
-        deployment.processes[0].send_signal(signal.SIGHUP)
-        new_workers(deployment, before)
-        wait_for_applications(deployment, "output", 4)
+        replace_workers(behind_proxy)
     assert set(statuses) == {200}
-    assert "chain reload starting" in (deployment.folder / "output").read_text()
 
 
-@pytest.mark.parametrize("backend", ["sqlite"])
 def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deployment):
     """As documented: SIGTTIN adds workers; once they are ready, SIGTTOU ends the oldest ones."""
     gunicorn = program("gunicorn", "pip install gunicorn")
@@ -493,6 +465,7 @@ def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deploymen
     # by default, Gunicorn takes SCRIPT_NAME of a client at 127.0.0.1, as a proxy is
     link = created(deployment.url, {"SCRIPT_NAME": "/evil"})
     assert link.startswith(f"{deployment.url}/resource_providers/")
+    check_claims(deployment)
     before = new_workers(deployment)
     with continuous_requests(f"{deployment.url}/resource_providers") as statuses:
         for number, counts in ((signal.SIGTTIN, (3, 4)), (signal.SIGTTOU, (3, 2))):
@@ -517,12 +490,14 @@ SECONDS_BETWEEN_REQUESTS = 0.02
 def continuous_requests(url):
     """Send requests, each on a new connection, until the end of the block; yield the statuses."""
     statuses, is_over = [], threading.Event()
+    request = urllib.request.Request(url, headers=LATEST)
 
     def repeat():
         while not is_over.is_set():
             try:
-                statuses.append(requests.get(url, headers=LATEST, timeout=60).status_code)
-            except requests.RequestException as error:
+                with urllib.request.urlopen(request, timeout=60) as response:
+                    statuses.append(response.status)
+            except (OSError, http.client.HTTPException) as error:
                 statuses.append(repr(error))
             time.sleep(SECONDS_BETWEEN_REQUESTS)
 
@@ -714,9 +689,8 @@ UNREAD = (
 
 def check_slow_clients(deployment, address):
     """Send requests slowly to nginx, as the page has it, or do not read the responses."""
-    nginx = program("nginx", "apt-get install nginx-light")
     lines = lines_of_page("client_max_body_size ", address)
-    start_nginx(deployment, nginx, f"server {{ listen {deployment.address};\n{lines}}}\n")
+    start_nginx(deployment, f"server {{ listen {deployment.address};\n{lines}}}\n")
     deployment.wait()
     slow = [SLOW["head"], SLOW_ALLOWED, UNREAD] * 4
     with sent(slow, deployment.port) as connections, continuous_bytes(connections):
@@ -779,32 +753,23 @@ def test_systemd_unit_has_low_exposure():
 # --- Gunicorn -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [[], ["--preload"]], ids=["loaded-by-each", "preload"])
-def test_gunicorn(deployment, options):
+def test_gunicorn_loaded_before_the_fork(deployment):
     gunicorn = program("gunicorn", "pip install gunicorn")
-    deployment.start(
-        *(gunicorn, "--bind", deployment.address, "--workers=2", "--threads=4", *options),
-        "placement.wsgi.api:application",
-    )
+    options = ("--bind", deployment.address, "--workers=2", "--threads=4", "--preload")
+    deployment.start(gunicorn, *options, "placement.wsgi.api:application")
     check_claims(deployment)
 
 
 # --- Apache -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("script", [BIN / "placement-api", WSGI_FILE], ids=["command", "file"])
-def test_apache_with_mod_wsgi(deployment, script):
+def test_apache_with_mod_wsgi(deployment):
     """The daemon processes run as an unprivileged user."""
-    start_mod_wsgi(deployment, script)
+    start_mod_wsgi(deployment, BIN / "placement-api")
     check_claims(deployment, "/placement")
     if IS_ROOT:
         users = {process.username() for process in deployment.children()}
         assert users == {"nobody"}
-
-
-def test_uwsgi_behind_apache(deployment):
-    start_apache_proxy(deployment, start_uwsgi_behind_proxy(deployment))
-    check_claims(deployment, "/placement")
 
 
 # --- a read-only file system ----------------------------------------------------------
