@@ -148,13 +148,10 @@ def _of_group(suffix: str, options: Sequence[tuple[str, str, str]]) -> Pairs:
     for group, option, value in options:
         if group == suffix:
             values[option].append(value)
-    pairs = []
-    if values["--resource"]:
-        pairs.append(("resources", ",".join(map(_amount, values["--resource"]))))
     plain = [name for name in values["--required"] if "," not in name]
     plain += [f"!{name}" for name in values["--forbidden"]]
-    if plain:
-        pairs.append(("required", ",".join(plain)))
+    joined = {"resources": [*map(_amount, values["--resource"])], "required": plain}
+    pairs = [(name, ",".join(each)) for name, each in joined.items() if each]
     pairs += [("required", f"in:{names}") for names in values["--required"] if "," in names]
     pairs += [("member_of", f"in:{uuids}") for uuids in values["--member-of"]]
     pairs += [("member_of", f"!in:{uuids}") for uuids in values["--not-member-of"]]

@@ -62,7 +62,7 @@ def as_json(explanation: Explanation) -> Json:
             for remedy in explanation.remedies
         ],
         undetermined=explanation.undetermined,
-        **({"root": {**_fields(root.provider), "fits": root.fits}} if root else {}),
+        **({"root": {**_fields(root), "fits": explanation.root_fits}} if root else {}),
     )
 
 

@@ -31,7 +31,7 @@ from placement.insight.explanation import unknown_names
 from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.insight.explanation.funnel import Funnel
 from placement.insight.explanation.groups import groups_of
-from placement.insight.explanation.model import AskedRoot, Completeness, Explanation, NearMiss
+from placement.insight.explanation.model import Completeness, Explanation, NearMiss
 from placement.insight.explanation.near_miss_facts import named
 from placement.insight.explanation.near_misses import NearMisses
 from placement.insight.explanation.remedies import Remedies
@@ -76,10 +76,6 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         groups = list(groups_of(snapshot, slotted, deadline))
         funnel.run(slotted, groups, fitting_roots)
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
-    root = None
-    if row is not None:
-        is_left = None if undetermined else bool(funnel.left[row])
-        root = AskedRoot(named(snapshot, row), is_left)
     best: tuple[NearMiss, ...] = ()
     if not undetermined:
         near_misses = NearMisses(snapshot, slotted, groups, deadline)
@@ -105,7 +101,8 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         near_misses=best,
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
-        root=root,
+        root=None if row is None else named(snapshot, row),
+        root_fits=None if fits is None or row is None else bool(funnel.left[row]),
         names=_named_providers(snapshot, request),
     )
 

@@ -48,15 +48,24 @@ class TreeAmounts:
     """The free amounts of a class in one tree, which together are enough and alone are not.
 
     ``providers`` is the number of providers with free capacity, ``largest`` the largest amount.
+    ``provider`` is the root in a row of the funnel.
     """
 
     free: int
     providers: int
     largest: int
+    provider: ProviderName | None = None
 
     def together(self, name: str, needed: int) -> str:
-        """Return what the providers have together, and none has alone."""
-        return f"{self.free} {name} free on {self.providers} providers, none has {needed}"
+        """Return what the providers have together, and none has alone.
+
+        Of a root in a row of the funnel, also the number of groups to request it in.
+        """
+        amounts = f"{self.free} {name} free on {self.providers} providers, none has {needed}"
+        if self.provider is None:
+            return amounts
+        groups = -(-needed // self.largest)
+        return f"{self.provider.name} has {amounts}: request them in {groups} groups"
 
 
 # --- facts of a row of the funnel
@@ -170,19 +179,6 @@ class InventoryFacts(Facts):
 
 
 @dataclass(frozen=True, slots=True)
-class TreeOfRow(TreeAmounts):
-    """The lost root that has an amount on several providers only."""
-
-    provider: ProviderName
-
-    def in_groups(self, name: str, needed: int) -> str:
-        """Return the number of groups in which the providers have the amount."""
-        groups = -(-needed // self.largest)
-        together = self.together(name, needed)
-        return f"{self.provider.name} has {together}: request them in {groups} groups"
-
-
-@dataclass(frozen=True, slots=True)
 class UnitFacts(Facts):
     """The widest limits of one allocation, None if no provider is considered."""
 
@@ -192,14 +188,14 @@ class UnitFacts(Facts):
     max_unit: int | None = None
     step_sizes: tuple[int, ...] | None = None
     uniform: bool | None = None
-    tree: TreeOfRow | None = None
+    tree: TreeAmounts | None = None
 
     def phrase(self) -> str:
         limits = self.min_unit, self.max_unit, self.step_sizes or ()
         return outside(self.resource_class, self.needed, *limits)
 
     def note(self, _names: Names) -> str:
-        return self.tree.in_groups(self.resource_class, self.needed) if self.tree else ""
+        return self.tree.together(self.resource_class, self.needed) if self.tree else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +206,13 @@ class FreeFacts(Facts):
     needed: int
     free: int | None = None
     provider: ProviderName | None = None
-    tree: TreeOfRow | None = None
+    tree: TreeAmounts | None = None
 
     def note(self, _names: Names) -> str:
         best = ""
         if self.provider and self.free is not None:
             best = _best(self.provider, self.needed, self.free)
-        tree = self.tree.in_groups(self.resource_class, self.needed) if self.tree else ""
+        tree = self.tree.together(self.resource_class, self.needed) if self.tree else ""
         return "; ".join(filter(None, [best, tree]))
 
 

@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -29,8 +29,8 @@ from placement.insight.explanation.facts import (
     RootFacts,
     SumFacts,
     TraitFacts,
+    TreeAmounts,
     TreeFacts,
-    TreeOfRow,
     UnitFacts,
 )
 from placement.insight.explanation.groups import Group, Providers, meeting, reached_roots
@@ -129,14 +129,23 @@ def of_inventory(
 def of_units(
     snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
 ) -> UnitFacts:
-    """Return the limits of one allocation of the considered providers."""
-    considered = _considered(snapshot, condition.column, providers, lost)
-    facts = UnitFacts(
-        condition.resource_class,
-        condition.amount,
-        tree=_together_in_tree(snapshot, condition, considered, lost),
+    """Return the widest limits of the considered providers, and whether all limits are equal."""
+    column = condition.column
+    considered = _considered(snapshot, column, providers, lost)
+    tree = _together_in_tree(snapshot, condition, considered, lost)
+    facts = UnitFacts(condition.resource_class, condition.amount, tree=tree)
+    if not considered.any():
+        return facts
+    numbers = np.unique(column.unit_rule[considered]).tolist()
+    unit_rules = [column.unit_rules[number] for number in numbers]
+    largest = column.max_unit[considered]
+    return replace(
+        facts,
+        min_unit=min(low for low, _ in unit_rules),
+        max_unit=int(largest.max()),
+        step_sizes=tuple(sorted({step for _, step in unit_rules})),
+        uniform=len(unit_rules) == 1 and bool((largest == largest[0]).all()),
     )
-    return _units(facts, condition.column, considered)
 
 
 def of_free(
@@ -145,11 +154,8 @@ def of_free(
     """Return the largest free amount and its provider."""
     column = condition.column
     considered = _considered(snapshot, column, providers, lost)
-    facts = FreeFacts(
-        condition.resource_class,
-        condition.amount,
-        tree=_together_in_tree(snapshot, condition, considered, lost),
-    )
+    tree = _together_in_tree(snapshot, condition, considered, lost)
+    facts = FreeFacts(condition.resource_class, condition.amount, tree=tree)
     able = considered & condition.unit[column.rows]
     if not able.any():
         return facts
@@ -177,25 +183,9 @@ def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: 
     return considered
 
 
-def _units(facts: UnitFacts, column: Column, considered: Mask) -> UnitFacts:
-    """Add the widest limits of the considered providers, and whether all limits are equal."""
-    if not considered.any():
-        return facts
-    numbers = np.unique(column.unit_rule[considered]).tolist()
-    unit_rules = [column.unit_rules[number] for number in numbers]
-    largest = column.max_unit[considered]
-    return replace(
-        facts,
-        min_unit=min(low for low, _ in unit_rules),
-        max_unit=int(largest.max()),
-        step_sizes=tuple(sorted({step for _, step in unit_rules})),
-        uniform=len(unit_rules) == 1 and bool((largest == largest[0]).all()),
-    )
-
-
 def _together_in_tree(
     snapshot: Snapshot, condition: AmountCondition, considered: Mask, lost: Mask
-) -> TreeOfRow | None:
+) -> TreeAmounts | None:
     """Return the lost root with the most free on several providers, if together it is enough."""
     column, trees = condition.column, snapshot.forest.root[condition.column.rows]
     is_free = considered & (column.allocatable > 0) & lost[trees]
@@ -203,7 +193,7 @@ def _together_in_tree(
     root = int(np.argmax(total))
     inside = column.rows[is_free & (trees == root)].tolist()
     tree = tree_amounts(snapshot, inside, condition.resource_class, condition.amount)
-    return TreeOfRow(**asdict(tree), provider=named(snapshot, root)) if tree else None
+    return replace(tree, provider=named(snapshot, root)) if tree else None
 
 
 def of_stage(

@@ -225,24 +225,15 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRoot:
-    """The root that the caller asks about, and whether it fits; None if that is not known."""
-
-    provider: ProviderName
-    fits: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
     """The losses of a request by requirement, the closest roots, and changes that would help.
 
     ``fits`` is the number of roots with a candidate, None if the funnel did not finish. If the
     funnel finished, the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
     the caller requests remedies. If the caller asks about one ``root``, ``near_misses`` has this
-    root only, unless it fits; ``root`` has its UUID, its name and whether it ``fits``, which is
-    None if the funnel did not finish. ``undetermined`` names the computations that did not finish
-    within the budget: "funnel", "near_misses", "remedies". ``names`` has the names of the
-    providers whose trees the request names, by UUID.
+    root only, unless it fits; ``root_fits`` is None if the funnel did not finish. ``undetermined``
+    names the computations that did not finish within the budget: "funnel", "near_misses",
+    "remedies". ``names`` has the names of the providers whose trees the request names, by UUID.
     """
 
     query: str
@@ -253,7 +244,8 @@ class Explanation:
     near_misses: tuple[NearMiss, ...] = ()
     remedies: tuple[Remedy[Change], ...] = ()
     undetermined: tuple[str, ...] = ()
-    root: AskedRoot | None = None
+    root: ProviderName | None = None
+    root_fits: bool | None = None
     names: Mapping[str, str] = field(default_factory=dict)
 
     @property

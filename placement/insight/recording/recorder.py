@@ -103,17 +103,21 @@ class Recorder:
 
     def admits(self, kind: str) -> bool:
         """Count a record of this kind if the rate allows it; return whether it does."""
-        now, rate = self._clock(), self._settings.record_per_second
+        rate = self._settings.record_per_second
         with self._counting:
             allowance = self._allowance(kind, rate, rate * _BURST_SECONDS)
-            if allowance.left(now) < 1:
+            if allowance.left < 1:
                 return False
-            allowance.take(1)
+            allowance.left -= 1
             return True
 
     def _allowance(self, name: str, per_second: float, most: float) -> "_Allowance":
-        new = _Allowance(per_second, most, self._clock())
-        return self._allowances.setdefault(name, new)
+        """Return the allowance with the amount of this time."""
+        now = self._clock()
+        allowance = self._allowances.setdefault(name, _Allowance(most, now))
+        allowance.left = min(most, allowance.left + (now - allowance.at) * per_second)
+        allowance.at = now
+        return allowance
 
     @contextmanager
     def explanation(self, kind: str) -> Iterator[bool]:
@@ -125,7 +129,7 @@ class Recorder:
         with self._counting:
             name = f"CPU time {kind}"
             allowance = self._allowance(name, _CPU_OF_EXPLANATIONS, _MOST_CPU_AT_ONCE)
-            has_time = allowance.left(self._clock()) > 0
+            has_time = allowance.left > 0
         if not (has_time and self.admits(f"explanation {kind}")):
             yield False
             return
@@ -134,7 +138,7 @@ class Recorder:
             yield True
         finally:
             with self._counting:
-                allowance.take(self._thread_time() - start)
+                allowance.left -= self._thread_time() - start
 
     def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
         """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
@@ -290,24 +294,13 @@ def _further(record: RecordedRequest) -> RecordedRequest:
     """Return the record without what distinguishes it from others of its reason and project."""
     parts = (record.kind, record.reason, record.project_id, record.user_id, _REPEATED)
     key = equal_key(record.created_at, *parts)
-    record = replace(record, explanation=json.dumps(_FURTHER), equal_key=key)
-    return replace(record, query=None, claim=None, subject=None)
+    text = json.dumps(_FURTHER)
+    return replace(record, explanation=text, equal_key=key, query=None, claim=None, subject=None)
 
 
+@dataclass(slots=True)
 class _Allowance:
     """An amount that is added at a rate up to a maximum, and that can be overdrawn."""
 
-    def __init__(self, per_second: float, most: float, now: float) -> None:
-        self._per_second = per_second
-        self._most = self._left = most
-        self._at = now
-
-    def left(self, now: float) -> float:
-        """Return the amount of this time."""
-        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
-        self._at = now
-        return self._left
-
-    def take(self, amount: float) -> None:
-        """Subtract an amount."""
-        self._left -= amount
+    left: float
+    at: float

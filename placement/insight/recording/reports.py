@@ -5,7 +5,7 @@ Empty responses and refusals are logged and recorded after the response.
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import printable
 from placement.http.request import REQUEST_ID, Request
+from placement.insight.documents import Json, document
 from placement.insight.explanation import explain, unknown_names
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import Question
@@ -56,28 +57,7 @@ KNOWN_EVENTS: Final[Sequence[tuple[events.Metric, Sequence[str]]]] = (
 _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
-
-
-class EmptyReason(NamedTuple):
-    """The reason of an empty response, its subject, its explanation as JSON, and its log line."""
-
-    reason: str
-    subject: str | None
-    explanation: str
-    line: str
-
-
 _SENTENCE: Final = "not explained: too many, or explanations that take too long"
-_NOT_EXPLAINED: Final = EmptyReason(
-    NOT_EXPLAINED, None, json.dumps({"version": 1, "sentence": _SENTENCE}), _SENTENCE
-)
-
-
-class Explained(NamedTuple):
-    """The last explanation of equal requests, and its snapshot."""
-
-    snapshot: ReferenceType[Snapshot]
-    facts: EmptyReason
 
 
 class _Facts(NamedTuple):
@@ -97,13 +77,21 @@ class _Facts(NamedTuple):
     owner: tuple[str, str] | None = None
 
 
+class _Explained(NamedTuple):
+    """The last explanation of equal requests without candidates: its snapshot and log line."""
+
+    snapshot: ReferenceType[Snapshot]
+    facts: _Facts
+    line: str
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorReports:
     """``Reports`` that logs, counts and records."""
 
     recorder: Recorder
     writes: RecentWrites = field(default_factory=RecentWrites)
-    explained: dict[tuple[str, str], Explained] = field(default_factory=dict)
+    explained: dict[tuple[str, str], _Explained] = field(default_factory=dict)
 
     @property
     def is_recording(self) -> bool:
@@ -124,40 +112,49 @@ class OperatorReports:
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        observer, at = request.services.observer, _now()
-
-        def report() -> None:
-            question = Question(candidate_request, text(request.query_pairs), str(request.version))
-            reason = self._empty_response(request, at, snapshot, question)
-            observer.count(events.EMPTY_RESPONSES, reason)
-
-        request.after_response(report)
+        _after(request, self._empty_response, snapshot, candidate_request)
 
     def _empty_response(
-        self, request: Request, at: datetime, snapshot: Snapshot, question: Question
-    ) -> str:
-        """Log and record why the request has no candidates on this snapshot; return the code.
+        self,
+        request: Request,
+        at: datetime,
+        snapshot: Snapshot,
+        candidate_request: CandidateRequest,
+    ) -> None:
+        """Log, record and count why the request has no candidates on this snapshot.
+
+        Cost: one explanation, if the rate admits it and the result is logged or recorded.
+        """
+        reason = NOT_EXPLAINED
+        if LOG.isEnabledFor(logging.INFO) or self.is_recording:
+            facts, line = self._reason(request, snapshot, candidate_request)
+            LOG.info("No allocation candidates for %s: %s", _id(request), line)
+            self._record(request, at, facts)
+            reason = facts.reason
+        request.services.observer.count(events.EMPTY_RESPONSES, reason)
+
+    def _reason(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> tuple[_Facts, str]:
+        """Return why the request has no candidates, and the line for the log.
 
         Equal requests are explained once for a snapshot, others have the last explanation of an
         equal request if the rate does not admit another one.
-        Cost: one explanation, if the rate admits it and the result is logged or recorded.
         """
-        if not (LOG.isEnabledFor(logging.INFO) or self.is_recording):
-            return NOT_EXPLAINED
-        key = _asked(request)
-        explained = self.explained.get(key)
-        if explained is None or explained.snapshot() is not snapshot:
-            kind = f"{NO_CANDIDATES}{' again' if explained else ''}"
+        asked = _asked(request)
+        last = self.explained.get(asked)
+        if last is None or last.snapshot() is not snapshot:
+            kind = f"{NO_CANDIDATES}{' again' if last else ''}"
             with self.recorder.explanation(kind) as is_admitted:
                 if is_admitted:
                     if len(self.explained) >= MOST_EXPLAINED:
                         self.explained.clear()
-                    explained = self.explained[key] = _explained(snapshot, question)
-        reason, subject, explanation, line = explained.facts if explained else _NOT_EXPLAINED
-        LOG.info("No allocation candidates for %s: %s", _id(request), line)
-        facts = _Facts(NO_CANDIDATES, reason, explanation, _asked(request), subject=subject)
-        self._record(request, at, facts._replace(query=_query(request)))
-        return reason
+                    last = _explained(snapshot, Question(candidate_request, *asked))
+                    self.explained[asked] = last
+        if last:
+            return last.facts, last.line
+        explanation = document(sentence=_SENTENCE)
+        return _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, asked), _SENTENCE
 
     @contextmanager
     def invalid_names_of(
@@ -167,8 +164,7 @@ class OperatorReports:
         try:
             yield
         except exception.UnknownClassOrTrait as error:
-            facts = (error, snapshot, candidate_request)
-            request.after_response(partial(self._invalid_request, request, _now(), *facts))
+            _after(request, self._invalid_request, error, snapshot, candidate_request)
             raise
 
     def _invalid_request(
@@ -185,10 +181,9 @@ class OperatorReports:
             unknown = unknown_names.unknown(error, snapshot, candidate_request)
         sentence = printable(unknown.sentence)
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
-        document = json.dumps(unknown.document())
-        facts = _Facts(INVALID_REQUEST, unknown.code, document, _asked(request))
         subject = _shortened(summary.subject([error.name]))
-        self._record(request, at, facts._replace(query=_query(request), subject=subject))
+        facts = _of_query(INVALID_REQUEST, unknown.code, unknown.document(), _asked(request))
+        self._record(request, at, facts._replace(subject=subject))
 
     @contextmanager
     def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
@@ -205,7 +200,7 @@ class OperatorReports:
             # a refusal about several classes has the label ""
             resource_class = str(refusal.facts.get("resource_class", ""))
             request.services.observer.count(events.REFUSED_CLAIMS, refusal.code, resource_class)
-            request.after_response(partial(self._refused_claim, request, _now(), refusal, claims))
+            _after(request, self._refused_claim, refusal, claims)
             raise
         user_agent = request.environ.get("HTTP_USER_AGENT", "")
         for agents in self.writes.add(claims, user_agent, str(request.version)):
@@ -246,9 +241,7 @@ class OperatorReports:
             yield
         except exception.DuplicateProvider as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
-            request.after_response(
-                partial(self._name_conflict, request, _now(), error, name, uuid)
-            )
+            _after(request, self._name_conflict, error, name, uuid)
             raise
 
     def _name_conflict(
@@ -296,24 +289,27 @@ class OperatorReports:
         self.recorder.record(record)
 
 
-def _explained(snapshot: Snapshot, question: Question) -> Explained:
+def _explained(snapshot: Snapshot, question: Question) -> _Explained:
     explanation = explain.explained(snapshot, question)
-    document = as_json(explanation)
+    explained = as_json(explanation)
     subject = summary.subject(explanation.last.names if explanation.last else ())
-    facts = EmptyReason(explanation.reason, subject, json.dumps(document), as_line(document))
-    return Explained(ref(snapshot), facts)
+    asked = question.query, question.microversion
+    facts = _of_query(NO_CANDIDATES, explanation.reason, explained, asked)
+    return _Explained(ref(snapshot), facts._replace(subject=subject), as_line(explained))
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _of_query(kind: str, reason: str, explanation: Json, asked: tuple[str, str]) -> _Facts:
+    query, _ = asked
+    return _Facts(kind, reason, json.dumps(explanation), asked, query=query[:_LONGEST_QUERY])
+
+
+def _after(request: Request, report: Callable[..., None], *facts: object) -> None:
+    """Report after the response what happened now."""
+    request.after_response(partial(report, request, datetime.now(UTC), *facts))
 
 
 def _asked(request: Request) -> tuple[str, str]:
     return text(request.query_pairs), str(request.version)
-
-
-def _query(request: Request) -> str:
-    return text(request.query_pairs)[:_LONGEST_QUERY]
 
 
 def _id(request: Request) -> str | None:
