@@ -40,6 +40,6 @@ def list_consumers(request: Request) -> webob.Response:
     criteria = ConsumerFilter(
         **{**values, **of_provider}, created_before=created_before, limit=limit
     )
-    page = sql.page(request.services.store, criteria)
-    consumers = [consumer.as_json() for consumer in page.consumers]
-    return json_response(request, document(consumers=consumers, next=page.next_marker))
+    listed, marker = sql.page(request.services.store, criteria)
+    consumers = [consumer.as_json() for consumer in listed]
+    return json_response(request, document(consumers=consumers, next=marker))

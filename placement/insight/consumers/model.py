@@ -1,6 +1,6 @@
 """Consumers with their allocations, as values and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -67,11 +67,3 @@ class ListedConsumer(NamedTuple):
 
 
 _TIMES: Final = ("created_at", "updated_at")
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumerPage:
-    """Some consumers, and the marker of the next page; None if there are no more."""
-
-    consumers: Sequence[ListedConsumer]
-    next_marker: str | None

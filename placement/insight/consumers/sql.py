@@ -11,6 +11,8 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
+from placement.core.claims import Amounts
+from placement.core.text import Names
 from placement.db.resources.names import ids_by_name
 from placement.db.store import Store
 from placement.db.tables import (
@@ -23,12 +25,7 @@ from placement.db.tables import (
     users,
 )
 from placement.db.writes import chunks
-from placement.insight.consumers.model import (
-    UNKNOWN_TYPE,
-    ConsumerFilter,
-    ConsumerPage,
-    ListedConsumer,
-)
+from placement.insight.consumers.model import UNKNOWN_TYPE, ConsumerFilter, ListedConsumer
 
 _consumer = consumers.c
 _allocation = allocations.c
@@ -63,9 +60,9 @@ def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_
     elif wanted.type is not None:
         yield _named(connection, _consumer.consumer_type_id, consumer_types.c.name, wanted.type)
     if wanted.provider is not None:
-        yield _on(wanted.provider, is_tree=False)
+        yield _on(_provider.id, wanted.provider)
     if wanted.in_tree is not None:
-        yield _on(wanted.in_tree, is_tree=True)
+        yield _on(_provider.root_provider_id, wanted.in_tree)
     if wanted.created_before is not None:
         before = wanted.created_before.replace(tzinfo=None)
         yield sa.or_(_consumer.created_at < before, _consumer.created_at.is_(None))
@@ -80,9 +77,8 @@ def _named(
     return sa.false() if id_ is None else reference == id_
 
 
-def _on(uuid: str, *, is_tree: bool) -> _Condition:
-    """Return the condition of allocations on a provider, or anywhere in its tree."""
-    column = _provider.root_provider_id if is_tree else _provider.id
+def _on(column: sa.Column[int], uuid: str) -> _Condition:
+    """Return the condition of allocations on providers with the id, or root, of a provider."""
     named = sa.select(column).where(_provider.uuid == uuid).scalar_subquery()
     providers = sa.select(_provider.id).where(column == named)
     holders = sa.select(_allocation.consumer_id).where(
@@ -94,16 +90,17 @@ def _on(uuid: str, *, is_tree: bool) -> _Condition:
 def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsumer]:
     """Yield the consumers that the filter describes, with a transaction for each page."""
     while True:
-        found = page(store, criteria)
-        yield from found.consumers
-        if found.next_marker is None:
+        consumers, marker = page(store, criteria)
+        yield from consumers
+        if marker is None:
             return
-        criteria = replace(criteria, marker=found.next_marker)
+        criteria = replace(criteria, marker=marker)
 
 
-def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
-    """Return the consumers that the filter describes, in the order of UUIDs.
+def page(store: Store, criteria: ConsumerFilter) -> tuple[Sequence[ListedConsumer], str | None]:
+    """Return the consumers that the filter describes, by UUID, and the marker of the next page.
 
+    The marker is None if there are no more.
     Cost: a statement for each project, user and type in the filter, one for the consumers, and one
     for the allocations of each thousand consumers.
     """
@@ -112,14 +109,10 @@ def page(store: Store, criteria: ConsumerFilter) -> ConsumerPage:
         listed = rows[: criteria.limit]
         amounts, names = _amounts(tx.connection, [row["uuid"] for row in listed])
     found = [
-        ListedConsumer(
-            **row,
-            allocations=(held := amounts.get(row["uuid"], {})),
-            providers={provider: names[provider] for provider in held},
-        )
+        ListedConsumer(**row, allocations=amounts[row["uuid"]], providers=names[row["uuid"]])
         for row in listed
     ]
-    return ConsumerPage(found, found[-1].uuid if len(rows) > criteria.limit else None)
+    return found, found[-1].uuid if len(rows) > criteria.limit else None
 
 
 def _page(connection: sa.Connection, wanted: ConsumerFilter) -> sa.Executable:
@@ -152,16 +145,16 @@ def _page(connection: sa.Connection, wanted: ConsumerFilter) -> sa.Executable:
 
 def _amounts(
     connection: sa.Connection, uuids: Sequence[str]
-) -> tuple[dict[str, dict[str, dict[str, int]]], dict[str, str]]:
-    """Return amounts by consumer, provider and class, and the names of the providers."""
+) -> tuple[Mapping[str, Amounts], Mapping[str, Names]]:
+    """Return the amounts and the names of the providers of each consumer."""
     amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
-    names: dict[str, str] = {}
+    names: dict[str, dict[str, str]] = defaultdict(dict)
     for chunk in chunks(uuids):
         statement = _ALLOCATIONS.where(_allocation.consumer_id.in_(chunk))
         for consumer, provider, name, class_, used in connection.execute(statement):
             by_class = amounts[consumer].setdefault(provider, {})
             by_class[class_] = by_class.get(class_, 0) + used
-            names[provider] = name
+            names[consumer][provider] = name
     return amounts, names
 
 

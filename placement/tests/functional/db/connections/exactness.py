@@ -80,12 +80,7 @@ def _check_claims(reader, writer, engine, host):
 
 def _listed(store):
     """Return the UUIDs of all consumers, read in pages."""
-    page = sql.page(store, ConsumerFilter(limit=PAGE))
-    listed = [each.uuid for each in page.consumers]
-    while page.next_marker:
-        page = sql.page(store, ConsumerFilter(limit=PAGE, marker=page.next_marker))
-        listed += [each.uuid for each in page.consumers]
-    return listed
+    return [each.uuid for each in sql.all_matching(store, ConsumerFilter(limit=PAGE))]
 
 
 def _check_refusals(writer, host, child):

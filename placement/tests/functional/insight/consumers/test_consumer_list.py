@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def listed(store, **conditions):
-    return page(store, ConsumerFilter(**conditions)).consumers
+    return page(store, ConsumerFilter(**conditions))[0]
 
 
 def uuids(store, **conditions):
@@ -106,9 +106,8 @@ def test_pages_neither_skip_nor_repeat_with_concurrent_writes(store, cloud):
         claim(store, consumer, {host: {"VCPU": 1}})
     marker, listed_uuids = None, []
     while True:
-        current_page = page(store, ConsumerFilter(limit=5, marker=marker))
-        listed_uuids += [each.uuid for each in current_page.consumers]
-        marker = current_page.next_marker
+        listed, marker = page(store, ConsumerFilter(limit=5, marker=marker))
+        listed_uuids += [each.uuid for each in listed]
         if marker is None:
             break
         assert marker == listed_uuids[-1]
@@ -118,9 +117,9 @@ def test_pages_neither_skip_nor_repeat_with_concurrent_writes(store, cloud):
 
 
 def test_last_page_has_no_marker(store, cloud):
-    assert page(store, ConsumerFilter(limit=4)).next_marker is None
-    assert page(store, ConsumerFilter(limit=3)).next_marker is not None
-    assert page(store, ConsumerFilter(marker="~")).consumers == []
+    assert page(store, ConsumerFilter(limit=4))[1] is None
+    assert page(store, ConsumerFilter(limit=3))[1] is not None
+    assert page(store, ConsumerFilter(marker="~")) == ([], None)
 
 
 def test_legacy_rows_are_listed_with_the_available_data(store, cloud):
