@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from placement.insight.audit.finding import Commands
 from placement.insight.audit.kinds import Audit
 from placement.insight.audit.live_consumers import LiveFindings, live_findings
 from placement.insight.audit.live_sources import connect
-from placement.insight.audit.model import FOUND, AuditedProviders, AuditSettings
+from placement.insight.audit.model import FOUND, MOST_OF_ONE_CODE, AuditedProviders, AuditSettings
 from placement.insight.audit.report import audit
 from placement.insight.audit.text import findings_text
 from placement.insight.consumers.model import ConsumerFilter
@@ -95,18 +94,15 @@ def _audit(store: Store, options: Any, manage: str) -> Audit:
         options.grace_minutes,
         options.stale_days,
         frozenset(options.code),
+        at_most=ALL if options.plan or options.live else MOST_OF_ONE_CODE,
         commands=audit_command.commands(options, Commands(manage=manage), f"{manage} audit"),
     )
-    if options.plan or options.live:
-        settings = replace(settings, at_most=ALL)
-    if not options.live:
-        return audit(store, settings)
 
     def live(providers: AuditedProviders) -> LiveFindings:
         consumers = all_matching(store, ConsumerFilter(limit=10_000))
         return live_findings(consumers, providers, options, partial(connect, options.os_cloud))
 
-    return audit(store, settings, live)
+    return audit(store, settings, live if options.live else None)
 
 
 def _write_plan(store: Store, report: Audit, options: Any, manage: str) -> int:

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Final, Self
+from typing import IO, Final
 
 from oslo_config import cfg
 
@@ -19,6 +19,7 @@ from placement.core.text import printable
 from placement.db.resources.providers import provider_names
 from placement.db.store import Store
 from placement.insight.audit.text import value_text
+from placement.insight.documents import document
 from placement.insight.names import named, uuids_in
 from placement.insight.repair.action import Action, InvalidRepairFile
 from placement.insight.repair.apply import (
@@ -51,34 +52,28 @@ Result = tuple[Action, Outcome]
 
 
 class Journal:
-    """An undo file, opened for a plan; a context that closes it.
+    """An undo file, opened for a plan.
 
     Before each commit a line is forced to the disk. A killed program leaves at most one
     incomplete line, which is the header, or whose action was not committed. The next run removes
     the line and continues. One program at a time writes to the file.
     """
 
-    def __init__(self, path: Path, header: Header) -> None:
-        descriptor = open_own(str(path), os.O_RDWR | os.O_CREAT)
-        self._file: IO[bytes] = os.fdopen(descriptor, "r+b")
+    def __init__(self, file: IO[bytes], path: Path, header: Header) -> None:
+        self._file = file
         try:
-            _lock(self._file, path)
-            text = self._file.read().decode()
-            self.recorded = {} if is_begun(text) else _recorded(text, path, header)
-            self._end = len(text[: text.rfind("\n") + 1].encode())
-            self._file.truncate(self._end)
-            if not self._end:
-                self.append(header)
-            sync_folder(path.parent)
-        except BaseException:
-            self._file.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._file.close()
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError(
+                f"Another program writes to {path}. Wait until it has exited, then try again."
+            ) from None
+        text = file.read().decode()
+        self.recorded = {} if is_begun(text) else _recorded(text, path, header)
+        self._end = len(text[: text.rfind("\n") + 1].encode())
+        file.truncate(self._end)
+        if not self._end:
+            self.append(header)
+        sync_folder(path.parent)
 
     def append(self, content: Header | Entry) -> None:
         """Append a line, and force it to the disk.  Raises: OSError, and nothing remains."""
@@ -92,15 +87,6 @@ class Journal:
             os.ftruncate(self._file.fileno(), self._end)
             raise
         self._end += len(encoded)
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise CommandError(
-            f"Another program writes to {path}. Wait until it has exited, then try again."
-        ) from None
 
 
 def _recorded(text: str, path: Path, header: Header) -> dict[str, Entry]:
@@ -137,11 +123,16 @@ def run(conf: cfg.ConfigOpts) -> int:
             actions = planned_actions(file)
             digest = hashlib.sha256(text.encode()).hexdigest()
             header = Header.now(UNDO, file.header.database, digest)
-            with Journal(undo_path, header) as journal:
+            with open(undo_path, "r+b", opener=_or_created) as undo:
+                journal = Journal(undo, undo_path, header)
                 results = list(_apply(store, actions, journal, db_api.incomplete_consumer(conf)))
             return _report(conf, store, results, undo_path)
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
+
+
+def _or_created(path: str, flags: int) -> int:
+    return open_own(path, flags | os.O_CREAT)
 
 
 def _text(path: Path) -> str:
@@ -178,10 +169,9 @@ def _report(
 ) -> int:
     skipped = [(action, outcome) for action, outcome in results if outcome.status == SKIPPED]
     names = _names(store, skipped)
-    options = conf.category
+    options, manage = conf.category, manage_command(conf)
     print(_as_json(results, undo, names) if options.json else _as_text(results, names))
     if undo and not options.json:
-        manage = manage_command(conf)
         print(f"To undo: {apply_command(str(undo), manage, any_epoch=options.any_epoch)}")
     return SOME_SKIPPED if skipped else COMPLETE
 
@@ -198,8 +188,8 @@ def _as_json(results: Iterable[Result], undo: Path | None, names: Mapping[str, s
         {"status": outcome.status, "reason": outcome.reason, "action": action.as_json()}
         for action, outcome in results
     ]
-    document = {"version": 1, "undo": str(undo) if undo else None, "actions": rows}
-    return json.dumps({**document, "names": dict(names)})
+    undo_path = str(undo) if undo else None
+    return json.dumps(document(undo=undo_path, actions=rows, names=dict(names)))
 
 
 def _as_text(results: Iterable[Result], names: Mapping[str, str]) -> str:

@@ -6,9 +6,8 @@ order of ids, like every write. If the rows have changed since, the action is sk
 Actions are performed one by one: a later action can rely on an earlier one (``move_allocations``
 for each consumer of a provider, then ``delete_provider``).
 
-The class of an action has all that is particular to it: its fields in a file, with the values that
-they accept; its statements; and the rows that are recorded for its
-undo.
+The class of an action has its fields in a file, with the values that they accept; its statements;
+and the rows that are recorded for its undo.
 """
 
 import json
@@ -24,7 +23,6 @@ from placement.insight.repair.transaction import Repair
 
 LONGEST_NAME: Final = 200
 """The maximum number of characters in the name of a provider."""
-
 
 Line = Mapping[str, Any]
 """The JSON object of a line of a file."""
@@ -42,8 +40,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return is_integer and value in rows.BIG_INTEGERS
+    return type(value) is int and value in rows.BIG_INTEGERS
 
 
 def _is_id(value: object) -> bool:
@@ -79,8 +76,7 @@ Amounts = Annotated[claims.Amounts, _is_amounts]
 def _accepts(type_: object, value: object) -> bool:
     """Return whether a field of one of the types above, or of a union with None, has the value."""
     if get_origin(type_) is Annotated:
-        _, check = get_args(type_)
-        return bool(check(value))
+        return bool(get_args(type_)[1](value))
     return value is None or any(_accepts(part, value) for part in get_args(type_))
 
 

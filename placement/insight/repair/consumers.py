@@ -34,7 +34,12 @@ class RemoveAllocations(Action, kind="remove_allocations"):
         """Delete the allocations, and the consumer with its last one; subtract from counters."""
         tx = repair.tx
         locked = _locked(tx, self.consumer, self.generation, self.allocations)
-        self._check_written_at(tx)
+        written_at = timestamp(tx.consumers.written_at(self.consumer))
+        if written_at != self.written_at:
+            raise ChangedSince(
+                f"The consumer {self.consumer} was written at {written_at}; when planned, at "
+                f"{self.written_at}."
+            )
         providers, class_ids = tx.inventories.lock(list(self.allocations))
         check_names(locked.class_ids, class_ids)
         if not providers.keys() >= set(self.providers):
@@ -54,14 +59,6 @@ class RemoveAllocations(Action, kind="remove_allocations"):
         }
         tx.execute_all(additions(released))
         tx.publish(ids)
-
-    def _check_written_at(self, tx: Transaction) -> None:
-        at = tx.consumers.written_at(self.consumer)
-        if timestamp(at) != self.written_at:
-            raise ChangedSince(
-                f"The consumer {self.consumer} was written at {timestamp(at)}; when planned, at "
-                f"{self.written_at}."
-            )
 
 
 class MoveAllocations(Action, kind="move_allocations"):

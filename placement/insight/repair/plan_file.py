@@ -75,10 +75,8 @@ class Header:
 
     def line(self) -> str:
         """Return the first line."""
-        values = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        if not self.plan:
-            del values["plan"]
-        return line(values)
+        values = {name: value for name, value in asdict(self).items() if value}
+        return line({"format": FORMAT, "version": VERSION, **values})
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +105,11 @@ def plan_text(database: str, planned: Iterable[Action], names: Mapping[str, str]
 
     ``names`` has the names of providers, by UUID.
     """
-    lines = [line(_with_names(action.as_json(), names)) for action in planned]
-    return "".join((Header.now(PLAN, database).line(), *lines, line(END)))
+    text = Header.now(PLAN, database).line()
+    for values in (action.as_json() for action in planned):
+        own = names_in(values, names)
+        text += line({**values, "names": own} if own else values)
+    return text + line(END)
 
 
 def write_plan(
@@ -124,11 +125,6 @@ def apply_command(path: str, manage: str = "placement-manage", *, any_epoch: boo
     """Return the command that applies a file; ``manage`` has the global options in use."""
     words = ["audit", "--apply", path, *(["--any-epoch"] if any_epoch else [])]
     return f"{manage} {shlex.join(words)}"
-
-
-def _with_names(values: Line, names: Mapping[str, str]) -> Line:
-    own = names_in(values, names)
-    return {**values, "names": own} if own else values
 
 
 def line(values: Line) -> str:

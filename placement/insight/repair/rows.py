@@ -6,6 +6,7 @@ minus the sum of its allocations, because each claim changes both. The caller ha
 providers or consumers of the rows.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -105,12 +106,12 @@ class Recorded:
     @property
     def released(self) -> Mapping[tuple[int, int], int]:
         """The amounts that the action released on existing providers, by provider and class id."""
-        amounts: dict[tuple[int, int], int] = {}
+        amounts = Counter[tuple[int, int]]()
         for image, sign in ((self.before, 1), (self.after, -1)):
             for row in image.get(allocations.name, ()):
                 if str(row["resource_provider_id"]) in self.providers:
                     key = (row["resource_provider_id"], row["resource_class_id"])
-                    amounts[key] = amounts.get(key, 0) + sign * row["used"]
+                    amounts[key] += sign * row["used"]
         return {key: amount for key, amount in amounts.items() if amount}
 
 

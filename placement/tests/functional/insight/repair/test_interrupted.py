@@ -305,7 +305,9 @@ def test_the_undo_file_of_another_plan_is_not_overwritten(store, run_audit, plan
 @sqlite_only
 def test_an_undo_file_that_another_program_writes_to_is_refused(store, run_audit, planned, plan):
     header = repair.Header("undo", "1", "now", plan="digest")
-    with repair.Journal(plan.with_name("plan.undo"), header):
+    path = plan.with_name("plan.undo")
+    with path.open("w+b") as undo:
+        repair.Journal(undo, path, header)
         assert "Another program writes" in refused(run_audit, store, "--apply", plan)
 
 
