@@ -164,9 +164,8 @@ class AuditedState:
     ``young`` is the number of younger consumers without a row or without allocations, by the
     codes of the findings.
 
-    ``compute_nodes`` are the ids of the providers with the trait COMPUTE_NODE, ``aggregated``
-    has the UUIDs of the aggregates of each provider that is in one. ``consumer_types`` has the
-    number of consumers of each type, and of consumers without a type (None).
+    ``hosts`` and ``aggregates`` are as in ``AuditedProviders``. ``consumer_types`` has the number
+    of consumers of each type, and of consumers without a type (None).
     """
 
     providers: Mapping[int, AuditedProvider]
@@ -177,8 +176,8 @@ class AuditedState:
     young: Mapping[str, int]
     unused_classes: Sequence[str]
     unused_traits: Sequence[str]
-    compute_nodes: Collection[int]
-    aggregated: Mapping[int, Collection[str]]
+    hosts: Collection[str]
+    aggregates: Mapping[str, Collection[str]]
     consumer_types: Mapping[str | None, int]
 
     def provider(self, id_: int | None) -> AuditedProvider | None:

@@ -54,9 +54,9 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[HostWithoutAggregat
     hosts = [
         provider
         for provider in state.providers.values()
-        if provider.id in state.compute_nodes and provider.parent_id is None
+        if provider.uuid in state.hosts and provider.parent_id is None
     ]
-    missing = [host for host in hosts if host.id not in state.aggregated]
+    missing = [host for host in hosts if host.uuid not in state.aggregates]
     if 2 * len(missing) < len(hosts):
         cause = f"{len(hosts) - len(missing)} of {len(hosts)} hosts are in an aggregate"
         yield from (HostWithoutAggregate(provider=host.named, cause=cause) for host in missing)
@@ -86,14 +86,10 @@ class UnusedType(Finding, code="unused_type", level=NOTICE):
 
 def unused_names(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for each name that nothing uses; nova will use its consumer types."""
-    for name in sorted(state.unused_classes):
-        yield UnusedClass(resource_class=name)
-    for name in sorted(state.unused_traits):
-        yield UnusedTrait(trait=name)
-    numbers = _numbers(state)
-    for name in sorted(numbers.keys() - _TYPES_OF_NOVA):
-        if not numbers[name]:
-            yield UnusedType(type=name)
+    yield from (UnusedClass(resource_class=name) for name in sorted(state.unused_classes))
+    yield from (UnusedTrait(trait=name) for name in sorted(state.unused_traits))
+    unused = {name for name, number in _numbers(state).items() if not number}
+    yield from (UnusedType(type=name) for name in sorted(unused - _TYPES_OF_NOVA))
 
 
 def _numbers(state: AuditedState) -> Mapping[str, int]:

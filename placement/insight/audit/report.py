@@ -68,19 +68,10 @@ def audit(
 
 
 def _providers(state: AuditedState) -> AuditedProviders:
-    uuids = {id_: provider.uuid for id_, provider in state.providers.items()}
-    return AuditedProviders(
-        names={provider.uuid: provider.name for provider in state.providers.values()},
-        roots={
-            provider.uuid: uuids[provider.root_id]
-            for provider in state.providers.values()
-            if provider.root_id in uuids
-        },
-        hosts={uuids[id_] for id_ in state.compute_nodes if id_ in uuids},
-        aggregates={
-            uuids[id_]: aggregates for id_, aggregates in state.aggregated.items() if id_ in uuids
-        },
-    )
+    providers = state.providers.values()
+    roots = {each.uuid: root.uuid for each in providers if (root := state.provider(each.root_id))}
+    names = {provider.uuid: provider.name for provider in providers}
+    return AuditedProviders(names, roots, state.hosts, state.aggregates)
 
 
 def edited_providers(stored: Snapshot, served: Snapshot) -> Iterator[EditedProvider]:

@@ -73,16 +73,17 @@ _EMPTY = (
     .where(_allocation.id.is_(None))
 )
 
-_COMPUTE_NODES = (
-    sa.select(resource_provider_traits.c.resource_provider_id)
-    .join(traits, traits.c.id == resource_provider_traits.c.trait_id)
+_trait, _aggregate = resource_provider_traits.c, resource_provider_aggregates.c
+_HOSTS = (
+    sa.select(_provider.uuid)
+    .join(resource_provider_traits, _trait.resource_provider_id == _provider.id)
+    .join(traits, traits.c.id == _trait.trait_id)
     .where(traits.c.name == COMPUTE_NODE)
 )
-_AGGREGATED = sa.select(
-    resource_provider_aggregates.c.resource_provider_id, placement_aggregates.c.uuid
-).join(
-    placement_aggregates,
-    placement_aggregates.c.id == resource_provider_aggregates.c.aggregate_id,
+_AGGREGATES = (
+    sa.select(_provider.uuid, placement_aggregates.c.uuid)
+    .join(resource_provider_aggregates, _aggregate.resource_provider_id == _provider.id)
+    .join(placement_aggregates, placement_aggregates.c.id == _aggregate.aggregate_id)
 )
 _CONSUMER_TYPES = (
     sa.select(consumer_types.c.name, sa.func.count(consumers.c.id).label("number"))
@@ -99,7 +100,7 @@ _UNUSED_CLASSES = sa.select(resource_classes.c.name).where(
 )
 _UNUSED_TRAITS = sa.select(traits.c.name).where(
     traits.c.name.startswith(CUSTOM_PREFIX, autoescape=True),
-    ~sa.exists().where(resource_provider_traits.c.trait_id == traits.c.id),
+    ~sa.exists().where(_trait.trait_id == traits.c.id),
 )
 
 
@@ -136,17 +137,17 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
         young=_young(connection, written_before),
         unused_classes=connection.scalars(_UNUSED_CLASSES).all(),
         unused_traits=connection.scalars(_UNUSED_TRAITS).all(),
-        compute_nodes=set(connection.scalars(_COMPUTE_NODES)),
-        aggregated=_aggregated(connection),
+        hosts=set(connection.scalars(_HOSTS)),
+        aggregates=_aggregates(connection),
         consumer_types={**types, None: _number(connection, _UNTYPED)},
     )
 
 
-def _aggregated(connection: sa.Connection) -> Mapping[int, Collection[str]]:
-    aggregated: dict[int, set[str]] = defaultdict(set)
-    for provider_id, uuid in connection.execute(_AGGREGATED):
-        aggregated[provider_id].add(uuid)
-    return aggregated
+def _aggregates(connection: sa.Connection) -> Mapping[str, Collection[str]]:
+    aggregates: dict[str, set[str]] = defaultdict(set)
+    for provider, uuid in connection.execute(_AGGREGATES):
+        aggregates[provider].add(uuid)
+    return aggregates
 
 
 class _ClassNames(dict[int, str]):

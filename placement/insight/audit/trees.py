@@ -40,12 +40,11 @@ def trees(state: AuditedState) -> Iterator[OfTree]:
         wrong = _wrong_tree(provider, parent, root, top)
         if wrong is not None:
             kind, cause, repair = wrong
-            parent_uuid, root_uuid, top_uuid = (each and each.uuid for each in (parent, root, top))
             yield kind(
                 provider=provider.named,
-                parent=parent_uuid,
-                root=root_uuid,
-                expected_root=top_uuid,
+                parent=parent and parent.uuid,
+                root=root and root.uuid,
+                expected_root=top and top.uuid,
                 cause=cause,
                 repair=repair,
             )
@@ -100,7 +99,7 @@ class NestedComputeNode(OfProvider, code="nested_compute_node"):
 def nested_compute_nodes(state: AuditedState) -> Iterator[NestedComputeNode]:
     """Yield a finding for each host that is in the tree of another host, the nearest one."""
     for provider in state.providers.values():
-        hosts = [each for each in _ancestors(provider, state) if each.id in state.compute_nodes]
+        hosts = [each for each in _ancestors(provider, state) if each.uuid in state.hosts]
         if len(hosts) > 1 and hosts[0] is provider:
             parent, root = state.provider(provider.parent_id), state.provider(provider.root_id)
             yield NestedComputeNode(

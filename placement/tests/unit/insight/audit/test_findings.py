@@ -51,8 +51,8 @@ HEALTHY = AuditedState(
     young={},
     unused_classes=[],
     unused_traits=[],
-    compute_nodes={1, 3},
-    aggregated={1, 3},
+    hosts={"uuid-1", "uuid-3"},
+    aggregates={"uuid-1", "uuid-3"},
     consumer_types={"INSTANCE": 7, None: 0},
 )
 
@@ -228,9 +228,9 @@ def test_a_host_below_a_host_is_an_error():
         "parent": "uuid-2",
         "root": "uuid-1",
     }
-    assert codes(providers=by_id(provider(1), between, below), compute_nodes={3}) == []
+    assert codes(providers=by_id(provider(1), between, below), hosts={"uuid-3"}) == []
     loop = by_id(provider(1, parent=3), between, provider(3, root=1, parent=2))
-    assert codes(providers=loop, compute_nodes={3}) == ["wrong_root"] * 3
+    assert codes(providers=loop, hosts={"uuid-3"}) == ["wrong_root"] * 3
 
 
 def test_a_leaf_without_inventory_and_usage_is_noticed():
@@ -240,7 +240,7 @@ def test_a_leaf_without_inventory_and_usage_is_noticed():
     middle, leaf = provider(2, root=1, parent=1), provider(3, root=1, parent=2)
     children = by_id(provider(1), middle, leaf)
     only_leaf = [inventory(), inventory(0, id_=3)]
-    assert codes(providers=children, inventories=only_leaf, compute_nodes={1}) == []
+    assert codes(providers=children, inventories=only_leaf, hosts={"uuid-1"}) == []
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_a_host_in_no_aggregate_is_noticed_if_most_hosts_are_in_one(aggregated, 
             HEALTHY,
             providers=rows,
             inventories=[*HEALTHY.inventories, inventory(0, id_=5)],
-            compute_nodes={1, 2, 3, 5} - {2},
-            aggregated=aggregated,
+            hosts={"uuid-1", "uuid-3", "uuid-5"},
+            aggregates={f"uuid-{id_}" for id_ in aggregated},
         )
     )
     assert [finding.provider.name for finding in found] == missing
