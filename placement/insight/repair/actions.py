@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from placement.core.text import nouns
+from placement.core.text import Names, nouns
 from placement.insight.audit.finding import NOTICE, PLAN, PLAN_LIVE, Finding
 from placement.insight.audit.kinds import KINDS
 from placement.insight.audit.model import Skipped
@@ -116,53 +116,45 @@ def _remove_allocations(finding: OfConsumer, providers: Sequence[str]) -> Action
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The actions in the order of a plan, and the numbers of findings without one, by code.
+    """The actions in the order of a plan, and the numbers of other findings, by code and reason.
 
-    Findings in ``without_action`` need a decision; ``unnamed_notices`` have actions, which are
-    planned only if their codes are named. ``names`` has the names of providers, by UUID.
+    ``names`` has the names of providers, by UUID.
     """
 
     actions: Sequence[Action]
-    without_action: Mapping[str, int]
-    unnamed_notices: Mapping[str, int] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, int]
+    names: Names = field(default_factory=dict)
 
     def text(self, path: str, skipped: Iterable[Skipped] = ()) -> str:
         """Return what the plan in a file contains, and what it leaves out with the reasons."""
         counts = [(len(self.actions), f"{nouns(len(self.actions), 'action')} planned in {path}")]
-        for code, number in self.without_action.items():
-            reason = "need a decision: the audit lists them without --plan"
-            counts.append((number, f"{code} {reason}"))
-        for code, number in self.unnamed_notices.items():
-            reason = f"notices are planned only with --code {code}"
-            counts.append((number, f"{code} not planned: {reason}"))
+        counts += [(number, reason) for reason, number in self.left_out.items()]
         counts += [(rows.count, f"{rows.code} not planned: {rows.reason}") for rows in skipped]
         return "\n".join(aligned(counts))
 
 
 def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
-    """Return the actions that repair the errors, and the notices of the ``codes``."""
-    actions, without_action, unnamed_notices = [], Counter[str](), Counter[str]()
+    """Return the actions that repair the errors, and the notices of the ``codes``.
+
+    The findings are in the order of their codes.
+    """
+    actions, left_out = list[Action](), Counter[str]()
     names: dict[str, str] = {}
     for finding in findings:
+        code = finding.code
         if finding.ends:
             continue
-        if finding.severity == NOTICE and finding.code not in codes:
-            unnamed_notices.update({finding.code} & REPAIRABLE)
+        if finding.severity == NOTICE and code not in codes:
+            if code in REPAIRABLE:
+                left_out[f"{code} not planned: notices are planned only with --code {code}"] += 1
             continue
         names |= finding.names
-        action = action_for(finding)
-        if action is None:
-            without_action[finding.code] += 1
-        else:
+        if action := action_for(finding):
             actions.append(action)
-    actions.sort(key=_place)
-    return Planned(actions, without_action, unnamed_notices, names)
-
-
-def _place(action: Action) -> tuple[int, int]:
-    """Return the place in a plan: in the order of the actions, then of the codes."""
-    return _ACTIONS.index(type(action)), list(KINDS).index(action.finding)
+        else:
+            left_out[f"{code} need a decision: the audit lists them without --plan"] += 1
+    actions.sort(key=lambda action: _ACTIONS.index(type(action)))  # then in the order of codes
+    return Planned(actions, left_out, names)
 
 
 def from_json(line: Line) -> Action:
