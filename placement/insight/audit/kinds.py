@@ -1,8 +1,4 @@
-"""All kinds of findings, and the findings in the state of a database.
-
-An ``error`` makes the service return wrong results or wastes capacity; a ``notice`` may be
-intended; an operator should check it.
-"""
+"""All kinds of findings, and the findings in the state of a database."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -40,20 +36,16 @@ def in_order(found: Iterable[Finding]) -> list[Finding]:
     return sorted(found, key=lambda finding: _POSITIONS.get(finding.code, len(KINDS)))
 
 
-def findings(
-    state: AuditedState, live: Iterable[Finding] = (), *, stale_before: datetime | None = None
-) -> Iterator[Finding]:
+def findings(state: AuditedState, *, stale_before: datetime | None = None) -> Iterator[Finding]:
     """Yield the findings.
 
-    ``live`` are the findings from a list of live consumers. With ``stale_before`` (naive UTC), the
-    findings include providers with allocations whose generation did not change since.
-    Cost: linear in the audited rows.
+    With ``stale_before`` (naive UTC), they include providers with allocations whose generation did
+    not change since. Cost: linear in the audited rows.
     """
     yield from trees.trees(state)
     yield from trees.nested_compute_nodes(state)
     yield from usage.stray_usage(state)
     yield from usage.incomplete_consumers(state)
-    yield from live
     yield from usage.usage_counters(state)
     yield from usage.over_capacity(state)
     yield from names.similar_names(state)

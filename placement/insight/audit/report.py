@@ -50,8 +50,8 @@ def audit(
     counts: Counter[str] = Counter()
     reported = []
     edited = edited_providers(stored, served.snapshot) if stored and served else ()
-    found = findings(state, of_live.findings, stale_before=stale_before)
-    for finding in chain(found, edited):
+    found = findings(state, stale_before=stale_before)
+    for finding in chain(found, of_live.findings, edited):
         if not settings.covers(finding.code):
             continue
         counts[finding.code] += 1

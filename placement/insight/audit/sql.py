@@ -216,7 +216,6 @@ def _young(connection: sa.Connection, written_before: datetime) -> Mapping[str, 
 
 
 def _number(connection: sa.Connection, statement: sa.SelectBase) -> int:
-    """Return the number of rows."""
     count = sa.select(sa.func.count()).select_from(statement.subquery())
     return connection.scalar(count) or 0
 

@@ -1,7 +1,4 @@
-"""Applies an action of a plan, or undoes it, in one transaction.
-
-If the rows have changed since the plan or the undo file was written, nothing is changed.
-"""
+"""Applies an action of a plan, or undoes it, in one transaction."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
