@@ -3,14 +3,15 @@
 They are for the search alone: the states of their providers are those of the original snapshot.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from placement.core.model import Inventory
 from placement.core.search.deadline import Deadline
+from placement.core.search.slots import Slot
 from placement.core.snapshot.columns import Cell, Column
 from placement.core.snapshot.rows import AmountArray, Indices, Mask, Numbers, numbers, wide
 from placement.core.snapshot.snapshot import Snapshot
@@ -23,6 +24,27 @@ def free_by_row(snapshot: Snapshot, name: str) -> AmountArray:
     """Return the free amount of a class in every row, 0 without inventory."""
     amounts, column = np.zeros(snapshot.size, dtype=np.int64), snapshot.column(name)
     amounts[column.rows] = column.free
+    return amounts
+
+
+def by_root(snapshot: Snapshot, amounts: AmountArray) -> AmountArray:
+    """Return the sum of amounts by row over each tree, at the row of its root."""
+    if not snapshot.forest.is_nested:
+        return amounts
+    return np.bincount(snapshot.forest.root, amounts, snapshot.size).astype(np.int64)
+
+
+def free_by_root(snapshot: Snapshot, name: str) -> AmountArray:
+    """Return the free amount of a class in each tree, at the row of its root."""
+    return by_root(snapshot, free_by_row(snapshot, name))
+
+
+def amounts_of(slots: Sequence[Slot], rows: Sequence[int]) -> Counter[tuple[str, int]]:
+    """Return the amounts of an assignment of providers to slots."""
+    amounts = Counter[tuple[str, int]]()
+    for slot, row in zip(slots, rows, strict=True):
+        for name, amount in slot.resources:
+            amounts[name, row] += amount
     return amounts
 
 
@@ -92,17 +114,13 @@ def emptied(snapshot: Snapshot, names: Iterable[str], deadline: Deadline) -> Sna
 
 def without(snapshot: Snapshot, removed: Mask) -> Snapshot:
     """Return the snapshot in which nothing is free on some providers."""
-    columns = {name: _emptied(column, removed) for name, column in snapshot.columns.items()}
+    columns = {}
+    for name, column in snapshot.columns.items():
+        is_removed = removed[column.rows]
+        free = np.where(is_removed, 0, column.free)
+        allocatable = np.where(is_removed, np.int32(-1), column.allocatable)
+        columns[name] = replace(column, free=free, allocatable=allocatable)
     return replace(snapshot, columns=columns)
-
-
-def _emptied(column: Column, removed: Mask) -> Column:
-    is_removed = removed[column.rows]
-    return replace(
-        column,
-        free=np.where(is_removed, 0, column.free),
-        allocatable=np.where(is_removed, np.int32(-1), column.allocatable),
-    )
 
 
 def _reduced(column: Column, rows: Indices | Numbers, amounts: AmountArray) -> Column:

@@ -19,7 +19,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.hypothetical import claimed
+from placement.insight.hypothetical import by_root, claimed
 from placement.insight.whatif.model import Demand, Needs, Resources, Scene
 
 _MOST = 2**62
@@ -146,8 +146,7 @@ class _OfTargets:
             times = np.minimum(times, serving)
         if (times[self._sharing] > 0).any():  # it serves several roots, up to all it has
             return np.full(len(self._roots), _MOST // max(len(self._roots), 1) // 4)
-        by_root = np.bincount(self._snapshot.forest.root, times, self._snapshot.size)
-        return by_root.astype(np.int64)[self._roots] // count
+        return by_root(self._snapshot, times)[self._roots] // count
 
 
 def _covers(needs: Needs, unsuffixed: Resources, others: tuple[Resources, ...]) -> bool:

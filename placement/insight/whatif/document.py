@@ -125,9 +125,7 @@ def of_rooms(snapshot: Snapshot, result: Rooms, groups: ServerGroups) -> Json:
                 "root": provider(snapshot, room.root),
                 "consumers": [
                     {
-                        "uuid": each.holder.uuid,
-                        "type": each.holder.type,
-                        "project_id": each.holder.project_id,
+                        **_consumer(each.holder, "uuid"),
                         "frees": each.frees,
                         "to": provider(snapshot, each.move.root) if each.move else None,
                         "allocations": _by_uuid(snapshot, each.move.allocations)
@@ -164,8 +162,8 @@ def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:
     return {"uuid": identity.uuid, "name": identity.name}
 
 
-def _consumer(holder: Holder) -> Mapping[str, str | None]:
-    return {"consumer": holder.uuid, "type": holder.type, "project_id": holder.project_id}
+def _consumer(holder: Holder, key: str = "consumer") -> Mapping[str, str | None]:
+    return {key: holder.uuid, "type": holder.type, "project_id": holder.project_id}
 
 
 def _by_uuid(snapshot: Snapshot, allocations: Taken) -> Mapping[str, Mapping[str, int]]:

@@ -198,7 +198,7 @@ class Scene:
 
         def order(demand: Demand) -> tuple[float, bool, str]:
             uuid = demand.holders[0].uuid
-            return -share(demand.needs, average), uuid not in groups, uuid
+            return -share(demand.needs.total, average), uuid not in groups, uuid
 
         ordered = sorted(demands, key=order)
         return cls(without(snapshot, drained), drained, ordered, groups=groups)
@@ -268,21 +268,25 @@ class NeedsReader:
         """
         rows = {row for _, row in allocations}
         local = [row for row in rows if not self._sharing.item(row)] or rows
-        return sorted({self._root.item(row) for row in local})
+        return sorted(set(map(self._root.item, local)))
 
     def needs(self, allocations: Taken, root: int) -> Needs:
         """Return the needs of a consumer in the tree of a root; equal needs are one object."""
-        unsuffixed, resident = Counter[str](), list[tuple[tuple[str, int], int]]()
-        others, shared = (defaultdict[int, list[tuple[str, int]]](list) for _ in range(2))
-        for key, amount in sorted(each for each in allocations.items() if each[1] > 0):
-            name, row = key
+        unsuffixed: defaultdict[str, int] = defaultdict(int)
+        others: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        shared: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        resident = []
+        for each in sorted(allocations.items()):
+            (name, row), amount = each
+            if not amount:
+                continue
             is_drained, is_local = self._drained.item(row), self._root.item(row) == root
             if row == root or (is_drained and not is_local):
                 unsuffixed[name] += amount
             else:
                 (others if is_local else shared)[row].append((name, amount))
             if is_local and not is_drained:
-                resident.append((key, amount))
+                resident.append(each)
         needs = Needs(
             tuple(unsuffixed.items()),
             tuple(sorted(map(tuple, others.values()))),
@@ -319,8 +323,6 @@ def average_root(snapshot: Snapshot) -> Mapping[str, float]:
     }
 
 
-def share(needs: Needs, average: Mapping[str, float]) -> float:
+def share(amounts: Mapping[str, int], average: Mapping[str, float]) -> float:
     """Return the largest share of the free amounts of an average root."""
-    return max(
-        (amount / average.get(name, 1.0) for name, amount in needs.total.items()), default=0
-    )
+    return max((amount / average.get(name, 1.0) for name, amount in amounts.items()), default=0)

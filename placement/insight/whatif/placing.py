@@ -20,10 +20,10 @@ from placement.core.search.candidate_streams import batches, first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.snapshot.rows import AmountArray, Mask
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement.insight.hypothetical import Taken, claimed, free_by_row
+from placement.insight.hypothetical import Taken, amounts_of, claimed, free_by_root
 from placement.insight.whatif.model import Demand, Holder, Move, Scene, Variant
 
 _BLOCK = 64
@@ -143,14 +143,6 @@ def scarcest_classes(scene: Scene) -> Sequence[str]:
     return sorted(total, key=lambda name: (free[name] / total[name], name))
 
 
-def free_by_root(snapshot: Snapshot, name: str) -> AmountArray:
-    """Return the free amount of a class in each tree, at the row of its root."""
-    free = free_by_row(snapshot, name)
-    if not snapshot.forest.is_nested:
-        return free
-    return np.bincount(snapshot.forest.root, free, snapshot.size).astype(np.int64)
-
-
 def assignments(
     snapshot: Snapshot,
     variant: Variant,
@@ -174,10 +166,7 @@ def assignments(
     problems = ProblemBuilder(snapshot, slotted, domains)
     for block in batches(ordered(possible), _BLOCK):
         for root, rows in find(problems, block, deadline):
-            amounts = Counter[tuple[str, int]]()
-            for slot, row in zip(slotted.slots, rows, strict=True):
-                for name, amount in slot.resources:
-                    amounts[name, row] += amount
+            amounts = amounts_of(slotted.slots, rows)
             if _is_valid_beside(variant.kept, amounts, snapshot):
                 yield root, amounts
 

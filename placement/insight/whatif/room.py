@@ -8,7 +8,7 @@ the request fits without it, the plan of a drain places it elsewhere, and the se
 state after these moves.
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +27,13 @@ from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.explanation.fitting_roots import FittingRoots
-from placement.insight.hypothetical import Taken, allocated, emptied, free_by_row
+from placement.insight.hypothetical import (
+    Taken,
+    allocated,
+    emptied,
+    free_by_root,
+    free_by_row,
+)
 from placement.insight.whatif.bounds import Bounds
 from placement.insight.whatif.drain import drain
 from placement.insight.whatif.model import (
@@ -40,7 +46,6 @@ from placement.insight.whatif.model import (
     share,
     with_children,
 )
-from placement.insight.whatif.placing import free_by_root
 from placement.insight.whatif.server_groups import NO_GROUPS, ServerGroups
 
 _BLOCK: Final = 16
@@ -48,7 +53,6 @@ _BLOCK: Final = 16
 _MOST_STEPS: Final = 5_000
 _MOST_TRIED: Final = 30
 """The largest number of sets of one root without a confirmed plan."""
-_IMPOSSIBLE: Final = 2**31
 
 NoRoom = Literal["nothing_evictable", "nowhere_to_move", "too_large_for_any_host"]
 
@@ -186,13 +190,14 @@ class _Search:
         )
         for least, _, root in ranked:
             most = self._found[self.task.limit - 1 :]
-            if least == _IMPOSSIBLE or (most and least >= most[0][0]):
+            if least > len(consumers[root]) or (most and least >= most[0][0]):
                 yield True
                 continue
             self.deadline.check()
             tree = _Tree(self, root, consumers[root])
             if (room := tree.room(least)) is not None:
-                entry = (len(room.leaving), tree.amount(room), room)
+                amount = share(room.frees, self.average)
+                entry = (len(room.leaving), amount, room)
                 insort(self._found, entry, key=lambda each: each[:2])
             yield room is not None or tree.is_decided
 
@@ -210,13 +215,11 @@ class _Search:
 
     def _least(self, root: int, consumers: Sequence[Holder]) -> int:
         """Return a number of consumers such that fewer do not have the missing amounts."""
-        least = 1
         freed = [self.freed(holder.allocations, root) for holder in consumers]
+        least = 1
         for name, missing in self.missing(root).items():
             largest = sorted((amounts[name] for amounts in freed), reverse=True)
-            sums = accumulate(largest, initial=0)
-            is_enough = (n for n, total in enumerate(sums) if total >= missing)
-            least = max(least, next(is_enough, _IMPOSSIBLE))
+            least = max(least, 1 + bisect_left(list(accumulate(largest)), missing))
         return least
 
     def freed(self, allocations: Taken, root: int) -> Counter[str]:
@@ -284,11 +287,6 @@ class _Tree:
                     return None
         return None
 
-    def amount(self, room: Room) -> float:
-        """Return what leaves the root, as a share of an average root."""
-        average = self._search.average
-        return max((n / average.get(name, 1) for name, n in room.frees.items()), default=0)
-
     def _with_targets(self) -> Sequence[Demand]:
         """Return the demands without those that fit nowhere, even if all leave."""
         scene = self._scene
@@ -335,7 +333,7 @@ class _Tree:
                 for counts in sets(number + 1, left - count, rest):
                     yield (count, *counts)
 
-        weights = [share(each.needs, self._search.average) for each in demands]
+        weights = [share(each.needs.total, self._search.average) for each in demands]
         found = list(sets(0, size, missing))
         self.is_decided &= steps <= _MOST_STEPS
         for counts in sorted(found, key=lambda counts: np.dot(counts, weights)):
@@ -349,7 +347,7 @@ class _Tree:
         """Return the room after some consumers left, None if there is no confirmed plan."""
         if self._search.task.evictable is not None:
             holders = [holder for demand in chosen for holder in demand.holders]
-            return self._room([self._leaving(holder, None) for holder in holders])
+            return self._room([(holder, None) for holder in holders])
         result = drain(replace(self._scene, demands=chosen), self._search.deadline)
         if result.verdict == "fits":
             taken = Counter[tuple[str, int]]()
@@ -357,19 +355,19 @@ class _Tree:
                 taken.update(move.allocations)
                 taken.subtract(move.holder.allocations)
             if self._search.has_room(self._root, taken):
-                return self._room([self._leaving(move.holder, move) for move in result.moves])
+                return self._room([(move.holder, move) for move in result.moves])
         self.is_decided &= result.verdict == "does_not_fit"
         return None
 
-    def _room(self, leaving: Sequence[Leaving]) -> Room:
+    def _room(self, moves: Iterable[tuple[Holder, Move | None]]) -> Room:
+        """Return the room after moves, with the amounts freed on the providers of the root."""
+        leaving = []
+        for holder, move in moves:
+            frees = self._search.freed(holder.allocations, self._root)
+            if move is not None:
+                frees -= self._search.freed(move.allocations, self._root)
+            leaving.append(Leaving(holder, frees, move))
         return Room(self._root, leaving, is_minimal=self.is_decided)
-
-    def _leaving(self, holder: Holder, move: Move | None) -> Leaving:
-        """Return a consumer with the amounts that it frees on the providers of the root."""
-        frees = self._search.freed(holder.allocations, self._root)
-        if move is not None:
-            frees -= self._search.freed(move.allocations, self._root)
-        return Leaving(holder, frees, move)
 
 
 def _by_allocations(demands: Iterable[Demand]) -> Iterator[Demand]:
