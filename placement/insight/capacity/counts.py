@@ -34,9 +34,9 @@ from placement.core.search.filters import (
 )
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
-from placement.core.snapshot.rows import AmountArray, Indices, Mask, Numbers
+from placement.core.snapshot.rows import AmountArray, Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement.insight.hypothetical import Taken, claimed, free_by_row
+from placement.insight.hypothetical import Taken, amounts_of, claimed, free_by_row
 
 MAX_AMOUNT = 2**63 - 1
 """More than all providers have free; a sum of requested amounts may be larger."""
@@ -94,10 +94,7 @@ class Round:
         number is 0 if claims on other roots took the capacity in this round.
         """
         for anchor, rows in first_assignments(self._problems, roots, self._deadline):
-            amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
-            for slot, row in zip(self._slots, rows, strict=True):
-                for name, amount in slot.resources:
-                    amounts[name, row] += amount
+            amounts = amounts_of(self._slots, rows)
             count = self._take(amounts, most if quotas is None else min(most, quotas.item(anchor)))
             yield anchor, count
             most -= count
@@ -152,8 +149,7 @@ class ClassCapacity:
     capable: Mask
     able: Mask
     reachable: AmountArray
-    numbers: Numbers
-    root: Numbers
+    snapshot: Snapshot
 
     @classmethod
     def of(
@@ -191,8 +187,7 @@ class ClassCapacity:
             capable=_with_sharing(capable),
             able=_with_sharing(domains),
             reachable=local.free + _shared_by_root(snapshot, free, sharing),
-            numbers=snapshot.tree_aggregates.number,
-            root=snapshot.forest.root,
+            snapshot=snapshot,
         )
 
     def free_of(self, roots: Indices) -> int:
@@ -212,28 +207,23 @@ class ClassCapacity:
 
     def of_roots(self, roots: Mask) -> Mask:
         """Return the capable providers of the roots' trees, and all that are shared."""
-        return self.capable & (roots[self.root] | self.is_sharing)
+        return self.capable & (roots[self.snapshot.forest.root] | self.is_sharing)
 
     @property
     def is_sharing(self) -> Mask:
         """The providers that share the class."""
-        mask = np.zeros(len(self.root), dtype=np.bool_)
+        mask = np.zeros(self.snapshot.size, dtype=np.bool_)
         mask[[row for rows in self.sharing.values() for row in rows]] = True
         return mask
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether any provider shares the class."""
-        return bool(self.sharing)
 
     def _shared(self, roots: Indices) -> Iterator[int]:
         """Yield the sharing providers that the roots can use and that are not in their trees."""
         if not self.sharing:
             return
-        root_rows = set(roots.tolist())
-        numbers = np.unique(self.numbers[roots]).tolist()
+        root_rows, root = set(roots.tolist()), self.snapshot.forest.root
+        numbers = np.unique(self.snapshot.tree_aggregates.number[roots]).tolist()
         rows = {row for number in numbers for row in self.sharing.get(number, ())}
-        yield from (row for row in rows if self.root.item(row) not in root_rows)
+        yield from (row for row in rows if root.item(row) not in root_rows)
 
 
 def _by_tree(snapshot: Snapshot, providers: OfProviders, capable: Mask) -> OfProviders:

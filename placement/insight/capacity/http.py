@@ -18,7 +18,7 @@ from placement.engine.engine import View
 from placement.http.request import Request, accepts_json
 from placement.insight import http, queries
 from placement.insight.capacity.fleet import Fleet
-from placement.insight.capacity.mix import CapacityOfMix, Part
+from placement.insight.capacity.mix import CapacityOfMix
 from placement.insight.capacity.model import FORMULA, CapacityOfRoots, by_root_trait, grouped
 from placement.insight.documents import Json, document
 from placement.microversion import Version
@@ -137,7 +137,7 @@ def _of_shape(snapshot: Snapshot, shape: Shape, deadline: Deadline, by: str, pre
 
 
 def _of_mix(snapshot: Snapshot, shapes: Sequence[Shape], deadline: Deadline) -> Json:
-    mix = CapacityOfMix(snapshot, [Part(each.request, each.share) for each in shapes], deadline)
+    mix = CapacityOfMix(snapshot, [(each.request, each.share) for each in shapes], deadline)
     total = mix.total()
     return {
         "shapes": [

@@ -7,7 +7,6 @@ have of a class (``bounds_of``).
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from math import gcd
@@ -21,7 +20,8 @@ from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement.insight.capacity.model import Capacity, CapacityOfRoots
-from placement.insight.capacity.packing import Packer
+from placement.insight.capacity.packing import Packer, ShapeOfMix
+from placement.insight.hypothetical import by_root as sums_by_root
 from placement.insight.hypothetical import free_by_row
 
 Shares = NDArray[np.float64]
@@ -31,70 +31,25 @@ _ROUNDING = 1 + 1e-9
 _SHARE_OF_ALONE = 0.3  # of the time
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A shape of a mix, and the number of its claims in one mix."""
-
-    request: CandidateRequest
-    share: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ShapeOfMix:
-    """A shape of a mix on one snapshot: its capacity alone, and the amounts of its claims."""
-
-    capacity: CapacityOfRoots
-    share: int
-    total: Mapping[str, int]
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, part: Part, deadline: Deadline) -> "ShapeOfMix":
-        """Return the shape of a part.
-
-        Raises: UnknownTrait, UnknownResourceClass, SearchDeadlineExceeded.
-        """
-        capacity = CapacityOfRoots(snapshot, part.request, deadline)
-        total = {name: each.total for name, each in capacity.by_class.items()}
-        return cls(capacity, part.share, total)
-
-    @property
-    def alone(self) -> Capacity:
-        """The capacity for this shape alone."""
-        return self.capacity.of(self.capacity.rows)
-
-    @property
-    def considered(self) -> Mask:
-        """The considered roots."""
-        mask = np.zeros(self.capacity.snapshot.size, dtype=np.bool_)
-        mask[self.capacity.rows] = True
-        return mask
-
-    def able(self, name: str) -> Mask:
-        """Return the providers from which a claim can take an amount of a class."""
-        if name not in self.total:
-            return np.zeros(self.capacity.snapshot.size, dtype=np.bool_)
-        root = self.capacity.snapshot.forest.root
-        by_class = self.capacity.by_class[name]
-        return by_class.able & (self.capacity.fits[root] | by_class.is_sharing)
-
-    def unit(self, name: str) -> int:
-        """Return the number that all amounts of a class of the shape are multiples of."""
-        amounts = (dict(slot.resources).get(name, 0) for slot in self.capacity.slotted.slots)
-        return gcd(*amounts)
-
-
 class CapacityOfMix:
-    """The capacity of all roots for mixes; ``alone`` is the capacity for each shape alone.
+    """The capacity of all roots for mixes of shapes, each with its number of claims in one mix.
 
+    ``alone`` is the capacity for each shape alone.
     Raises: UnknownTrait, UnknownResourceClass, SearchDeadlineExceeded.
     """
 
-    def __init__(self, snapshot: Snapshot, parts: Sequence[Part], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        shapes: Sequence[tuple[CandidateRequest, int]],
+        deadline: Deadline,
+    ) -> None:
         self._snapshot = snapshot
         self._deadline = deadline
+        part = _SHARE_OF_ALONE / len(shapes)
         self._shapes = [
-            ShapeOfMix.of(snapshot, part, deadline.fraction(_SHARE_OF_ALONE / len(parts)))
-            for part in parts
+            ShapeOfMix(CapacityOfRoots(snapshot, request, deadline.fraction(part)), share)
+            for request, share in shapes
         ]
         self.alone = [shape.alone for shape in self._shapes]
         self.is_finished = all(shape.capacity.is_finished for shape in self._shapes)
@@ -123,11 +78,7 @@ class CapacityOfMix:
 
     def _at_most(self) -> int:
         """Return a number of mixes that no order of claims exceeds."""
-        alone = (
-            each.at_most // shape.share
-            for each, shape in zip(self.alone, self._shapes, strict=True)
-        )
-        least = min(alone)
+        least = min(shape.alone.at_most // shape.share for shape in self._shapes)
         if least == 0:
             return 0
         for size in sorted({2, len(self._shapes)} - {1}):
@@ -137,13 +88,7 @@ class CapacityOfMix:
 
     def _claims(self, at_most: int) -> int:
         """Return the largest number of mixes for which a packing is found; see ``is_finished``."""
-        packer = Packer(
-            self._snapshot,
-            [shape.capacity for shape in self._shapes],
-            [shape.share for shape in self._shapes],
-            self._of_each_root(),
-            self._deadline,
-        )
+        packer = Packer(self._snapshot, self._shapes, self._of_each_root(), self._deadline)
         low, high, guess = 0, at_most, at_most
         try:
             while low < high:
@@ -213,10 +158,10 @@ def bounds_of(snapshot: Snapshot, shapes: Sequence[ShapeOfMix]) -> Iterator[int]
     needed = _needed(shapes)
     usable = {name: _usable(snapshot, shapes, name) for name in needed}
     by_root = {
-        name: np.bincount(snapshot.forest.root, amounts, snapshot.size).astype(np.int64)
+        name: sums_by_root(snapshot, amounts)
         for name, amounts in usable.items()
         if not any(
-            shape.capacity.by_class[name].is_shared for shape in shapes if name in shape.total
+            shape.capacity.by_class[name].sharing for shape in shapes if name in shape.total
         )
     }
     for name, amount in needed.items():

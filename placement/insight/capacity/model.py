@@ -128,7 +128,7 @@ class CapacityOfRoots:
     def _at_most(self, roots: Indices) -> int:
         """Return a bound in which a sharing provider counts once for all roots that share it."""
         bounds = [
-            capacity.bound_of(roots) for capacity in self.by_class.values() if capacity.is_shared
+            capacity.bound_of(roots) for capacity in self.by_class.values() if capacity.sharing
         ]
         return min([int(self.bound[roots].sum()), *bounds])
 

@@ -11,20 +11,55 @@ is released.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import AmountArray, Indices
+from placement.core.snapshot.rows import AmountArray, Indices, Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
 from placement.insight.capacity.counts import Round
-from placement.insight.capacity.model import CapacityOfRoots
-from placement.insight.hypothetical import claimed, claimed_on, free_by_row
+from placement.insight.capacity.model import Capacity, CapacityOfRoots
+from placement.insight.hypothetical import claimed, claimed_on, free_by_root, free_by_row
 
-Order = tuple[int, ...]
-"""Numbers of shapes."""
+
+@dataclass(frozen=True, eq=False)
+class ShapeOfMix:
+    """A shape of a mix on one snapshot, and the number of its claims in one mix."""
+
+    capacity: CapacityOfRoots
+    share: int
+
+    @cached_property
+    def total(self) -> Mapping[str, int]:
+        """The amounts of one claim."""
+        return {name: each.total for name, each in self.capacity.by_class.items()}
+
+    @cached_property
+    def alone(self) -> Capacity:
+        """The capacity for this shape alone."""
+        return self.capacity.of(self.capacity.rows)
+
+    @property
+    def considered(self) -> Mask:
+        """The considered roots."""
+        return mask_of(self.capacity.rows, self.capacity.snapshot.size)
+
+    def able(self, name: str) -> Mask:
+        """Return the providers from which a claim can take an amount of a class."""
+        if name not in self.total:
+            return np.zeros(self.capacity.snapshot.size, dtype=np.bool_)
+        root = self.capacity.snapshot.forest.root
+        by_class = self.capacity.by_class[name]
+        return by_class.able & (self.capacity.fits[root] | by_class.is_sharing)
+
+    def unit(self, name: str) -> int:
+        """Return the number that all amounts of a class of the shape are multiples of."""
+        amounts = (dict(slot.resources).get(name, 0) for slot in self.capacity.slotted.slots)
+        return gcd(*amounts)
 
 
 class Packer:
@@ -36,14 +71,12 @@ class Packer:
     def __init__(
         self,
         snapshot: Snapshot,
-        shapes: Sequence[CapacityOfRoots],
-        shares: Sequence[int],
+        shapes: Sequence[ShapeOfMix],
         mixes: NDArray[np.float64],
         deadline: Deadline,
     ) -> None:
-        self._snapshot = snapshot
+        self._before = self._after = snapshot
         self._shapes = shapes
-        self._shares = shares
         self._mixes = mixes
         self._deadline = deadline
 
@@ -52,7 +85,7 @@ class Packer:
 
         Raises: SearchDeadlineExceeded.
         """
-        quotas = [self._quotas(number, mixes) for number in range(len(self._shapes))]
+        quotas = {shape: self._quotas(shape, mixes) for shape in self._shapes}
         for order in self._orders:
             for of_first_pass in (quotas, None):
                 yield self._packed(mixes, order, of_first_pass)
@@ -60,118 +93,90 @@ class Packer:
     @cached_property
     def _free(self) -> Mapping[str, int]:
         return {
-            name: max(each.free_of(shape.rows), 1)
+            name: max(each.free_of(shape.capacity.rows), 1)
             for shape in self._shapes
-            for name, each in shape.by_class.items()
+            for name, each in shape.capacity.by_class.items()
         }
 
     @cached_property
     def _scarcest_last(self) -> Sequence[str]:
         """The classes, the one of which the mixes need the largest part last."""
         parts: defaultdict[str, float] = defaultdict(float)
-        for shape, share in zip(self._shapes, self._shares, strict=True):
-            for name, each in shape.by_class.items():
-                parts[name] += share * each.total / self._free[name]
+        for shape in self._shapes:
+            for name, total in shape.total.items():
+                parts[name] += shape.share * total / self._free[name]
         return sorted(parts, key=lambda name: (parts[name], name))
 
     @cached_property
-    def _orders(self) -> Sequence[Order]:
+    def _orders(self) -> Sequence[Sequence[ShapeOfMix]]:
         """The orders of the shapes: the largest first, and the scarcest first."""
-        numbers = range(len(self._shapes))
-        size = [
-            max(each.total / self._free[name] for name, each in shape.by_class.items())
-            for shape in self._shapes
-        ]
-        alone = [
-            shape.of(shape.rows).at_most / share
-            for shape, share in zip(self._shapes, self._shares, strict=True)
-        ]
-        largest = tuple(sorted(numbers, key=lambda number: -size[number]))
-        scarcest = tuple(sorted(numbers, key=lambda number: alone[number]))
+
+        def size(shape: ShapeOfMix) -> float:
+            return max(total / self._free[name] for name, total in shape.total.items())
+
+        largest = tuple(sorted(self._shapes, key=lambda shape: -size(shape)))
+        scarcest = tuple(sorted(self._shapes, key=lambda each: each.alone.at_most / each.share))
         return list(dict.fromkeys((largest, scarcest)))
 
-    def _quotas(self, number: int, mixes: int) -> AmountArray:
+    def _quotas(self, shape: ShapeOfMix, mixes: int) -> AmountArray:
         """Return the claims of a shape that are the part of each root, by row."""
-        fits = self._shapes[number].fits
-        parts = np.where(fits, self._mixes, 0)
+        parts = np.where(shape.capacity.fits, self._mixes, 0)
         total = parts.sum()
-        scale = self._shares[number] * min(1.0, mixes / total if total else 1.0)
+        scale = shape.share * min(1.0, mixes / total if total else 1.0)
         sums = np.floor(np.cumsum(parts) * scale).astype(np.int64)
         return np.diff(sums, prepend=0)
 
-    def _packed(self, mixes: int, order: Order, quotas: Sequence[AmountArray] | None) -> int:
-        packing = _Packing(self._snapshot, self._shapes, self._scarcest_last, self._deadline)
-        left = [mixes * share for share in self._shares]
-        if quotas is not None:
-            for number in order:
-                left[number] -= packing.placed(number, left[number], quotas[number])
-        for number in order:
-            while left[number] and (placed := packing.placed(number, left[number])):
-                left[number] -= placed
-        return min(
-            mixes - -(-count // share) for count, share in zip(left, self._shares, strict=True)
-        )
-
-
-class _Packing:
-    """The snapshot between two claims of a packing."""
-
-    def __init__(
+    def _packed(
         self,
-        snapshot: Snapshot,
-        shapes: Sequence[CapacityOfRoots],
-        names: Sequence[str],
-        deadline: Deadline,
-    ) -> None:
-        self._snapshot = snapshot
-        self._shapes = shapes
-        self._names = names
-        self._deadline = deadline
+        mixes: int,
+        order: Sequence[ShapeOfMix],
+        quotas: Mapping[ShapeOfMix, AmountArray] | None,
+    ) -> int:
+        self._after = self._before
+        left = {shape: mixes * shape.share for shape in order}
+        if quotas is not None:
+            for shape in order:
+                left[shape] -= self._placed(shape, left[shape], quotas[shape])
+        for shape in order:
+            while left[shape] and (placed := self._placed(shape, left[shape])):
+                left[shape] -= placed
+        return min(mixes - -(-count // shape.share) for shape, count in left.items())
 
-    def placed(self, number: int, most: int, quotas: AmountArray | None = None) -> int:
+    def _placed(self, shape: ShapeOfMix, most: int, quotas: AmountArray | None = None) -> int:
         """Claim a shape at most so often, in one round; return how often it was claimed."""
         self._deadline.check()
-        this_round = Round(self._snapshot, self._shapes[number].slotted, self._deadline)
-        placed = self._placed_on_standalone(number, this_round.standalone, most, quotas)
+        this_round = Round(self._after, shape.capacity.slotted, self._deadline)
+        placed = self._placed_on_standalone(shape, this_round.standalone, most, quotas)
         if placed < most and len(this_round.others):
-            roots = self._ranked(number, this_round.others)
+            roots = self._ranked(shape, this_round.others)
             claims = this_round.claims(roots, most - placed, quotas)
             placed += sum(count for _, count in claims)
-            self._snapshot = claimed(self._snapshot, this_round.taken)
+            self._after = claimed(self._after, this_round.taken)
         return placed
 
     def _placed_on_standalone(
-        self, number: int, roots: Indices, most: int, quotas: AmountArray | None
+        self, shape: ShapeOfMix, roots: Indices, most: int, quotas: AmountArray | None
     ) -> int:
         if not len(roots):
             return 0
-        roots = self._ranked(number, roots)
-        by_class = self._shapes[number].by_class
+        roots = self._ranked(shape, roots)
         counts = np.min(
-            [self._free(name)[roots] // each.total for name, each in by_class.items()], axis=0
+            [
+                free_by_row(self._after, name)[roots] // amount
+                for name, amount in shape.total.items()
+            ],
+            axis=0,
         )
         if quotas is not None:
             counts = np.minimum(counts, quotas[roots])
         counts = np.clip(most - (np.cumsum(counts) - counts), 0, counts)
-        amounts = {name: counts * each.total for name, each in by_class.items()}
-        self._snapshot = claimed_on(self._snapshot, roots, amounts)
+        amounts = {name: counts * amount for name, amount in shape.total.items()}
+        self._after = claimed_on(self._after, roots, amounts)
         return int(counts.sum())
 
-    def _ranked(self, number: int, roots: Indices) -> Indices:
+    def _ranked(self, shape: ShapeOfMix, roots: Indices) -> Indices:
         """Return the roots, those first that fewer other shapes can use, then the fullest."""
-        others = (shape.fits[roots] for at, shape in enumerate(self._shapes) if at != number)
+        others = (each.capacity.fits[roots] for each in self._shapes if each is not shape)
         usable = sum(others, np.zeros(len(roots), dtype=np.int64))
-        return roots[np.lexsort([*self._free_of(number, roots), usable])]
-
-    def _free_of(self, number: int, roots: Indices) -> Iterator[AmountArray]:
-        forest = self._snapshot.forest
-        for name in self._names:
-            if name not in self._shapes[number].by_class:
-                continue
-            free = self._free(name)
-            if forest.is_nested:
-                free = np.bincount(forest.root, free, self._snapshot.size).astype(np.int64)
-            yield free[roots]
-
-    def _free(self, name: str) -> AmountArray:
-        return free_by_row(self._snapshot, name)
+        names = [name for name in self._scarcest_last if name in shape.total]
+        return roots[np.lexsort([*(free_by_root(self._after, n)[roots] for n in names), usable])]

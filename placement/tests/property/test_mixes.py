@@ -17,7 +17,7 @@ from placement.core.capacity import integer_capacity
 from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
-from placement.insight.capacity.mix import CapacityOfMix, Part
+from placement.insight.capacity.mix import CapacityOfMix
 from placement.tests.property.searches import snapshot_of
 from placement.tests.property.strategies import device_requests, device_worlds, requests, worlds
 from placement.tests.support.drains import AGGREGATES, random_case
@@ -128,8 +128,8 @@ def judged(seed: int) -> str:
     requests = [request_of(query) for query in queries]
     names = ("VCPU", "MEMORY_MB", "VGPU", "DISK_GB")
     snapshot = snapshot_of_states(states, class_names=names, trait_names=["CUSTOM_AZ_A"])
-    parts = [Part(request, share) for request, share in zip(requests, shares, strict=True)]
-    mix = CapacityOfMix(snapshot, parts, Deadline(1, lambda: 0.0))
+    shapes = list(zip(requests, shares, strict=True))
+    mix = CapacityOfMix(snapshot, shapes, Deadline(1, lambda: 0.0))
     capacity = mix.total()
     combinations = AllCombinations(states, requests)
     case = (seed, queries, shares, capacity)
@@ -162,8 +162,8 @@ def test_the_mixes_fit_and_the_bound_is_never_exceeded():
 )
 def test_mixes_of_any_requests(world, shapes):
     snapshot = snapshot_of(world)
-    parts = [Part(replace(request, limit=None), 1) for request in shapes]
-    mix = CapacityOfMix(snapshot, parts, Deadline(1, lambda: 0.0))
+    mixed = [(replace(request, limit=None), 1) for request in shapes]
+    mix = CapacityOfMix(snapshot, mixed, Deadline(1, lambda: 0.0))
     total = mix.total()
     assert mix.is_finished
     assert total.claims <= total.at_most <= min(alone.at_most for alone in mix.alone)
