@@ -11,8 +11,7 @@ its project and zone, and other extra specs, such as aliases of PCI devices, req
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Final
 
 from keystoneauth1.exceptions import ClientException
@@ -67,43 +66,28 @@ def _checked(flavor: Response) -> Response:
     return flavor
 
 
-@dataclass(slots=True)
-class _Group:
-    """The amounts and traits that a flavor requests in one group."""
-
-    amounts: dict[str, int] = field(default_factory=dict)
-    traits: list[str] = field(default_factory=list)
-
-    def pairs(self, suffix: str) -> Iterator[tuple[str, str]]:
-        """Yield the parameters; nova removes a class by the amount 0."""
-        amounts = [f"{name}:{amount}" for name, amount in self.amounts.items() if amount]
-        if amounts:
-            yield f"resources{suffix}", ",".join(amounts)
-        if self.traits:
-            yield f"required{suffix}", ",".join(self.traits)
-
-
 def request_of(flavor: Response) -> Pairs:
-    """Return the parameters of the request for candidates."""
+    """Return the parameters of a request for candidates; the amount 0 removes a class."""
     specs: Mapping[str, str] = flavor["extra_specs"]
-    groups = _groups(flavor, specs)
-    pairs = [pair for suffix in sorted(groups) for pair in groups[suffix].pairs(suffix)]
-    if len(groups) > 1:
-        pairs.append(("group_policy", specs.get("group_policy", "none")))
-    return [*pairs, _NOT_DISABLED]
-
-
-def _groups(flavor: Response, specs: Mapping[str, str]) -> Mapping[str, _Group]:
-    """Return the groups by suffix."""
-    groups: defaultdict[str, _Group] = defaultdict(_Group)
-    groups[""].amounts = _own_amounts(flavor, specs)
+    amounts: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    amounts[""] = _own_amounts(flavor, specs)
+    traits: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in specs.items():
         match = _EXTRA_SPEC.fullmatch(name)
         if match and match[1] == "resources" and value.isdecimal():
-            groups[match[2]].amounts[match[3]] = int(value)
+            amounts[match[2]][match[3]] = int(value)
         elif match and match[1] == "trait" and value in _PREFIXES:
-            groups[match[2]].traits.append(f"{_PREFIXES[value]}{match[3]}")
-    return groups
+            traits[match[2]].append(f"{_PREFIXES[value]}{match[3]}")
+    suffixes = sorted(amounts.keys() | traits.keys())
+    pairs = []
+    for suffix in suffixes:
+        if requested := [f"{name}:{n}" for name, n in amounts[suffix].items() if n]:
+            pairs.append((f"resources{suffix}", ",".join(requested)))
+        if traits[suffix]:
+            pairs.append((f"required{suffix}", ",".join(traits[suffix])))
+    if len(suffixes) > 1:
+        pairs.append(("group_policy", specs.get("group_policy", "none")))
+    return [*pairs, _NOT_DISABLED]
 
 
 def _own_amounts(flavor: Response, specs: Mapping[str, str]) -> dict[str, int]:

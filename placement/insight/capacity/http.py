@@ -44,21 +44,16 @@ _VALIDATORS = validation.query_validators(always(closed(_OWN)))
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A request for candidates as its query, and how often a mix has it."""
+    """A request for candidates with its query string, and how often a mix has it."""
 
-    pairs: Sequence[tuple[str, str]]
+    query: str
     request: CandidateRequest
     share: int
 
     @classmethod
     def of(cls, pairs: validation.QueryPairs, version: Version, share: int = 1) -> "Shape":
         """Return the shape of a query.  Raises: BadRequest, as ``candidate_request``."""
-        return cls(pairs, candidate_request(pairs, version), share)
-
-    @property
-    def query(self) -> str:
-        """The query string."""
-        return queries.text(self.pairs)
+        return cls(queries.text(pairs), candidate_request(pairs, version), share)
 
 
 @accepts_json

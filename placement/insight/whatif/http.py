@@ -24,23 +24,18 @@ from placement.parse import validation
 from placement.schemas.base import UUID, Schema, always, closed
 
 MOST_PROVIDERS: Final = 500
-_SELECTORS: Final = ("provider", "in_tree", "member_of", "root_trait")
 KEEP = queries.described(
     "aggregates, none, or traits:PREFIX, such as traits:CUSTOM_AZ_",
     "^(aggregates|none|traits:[A-Z0-9_]+)$",
 )
 _TRAIT = queries.described("the name of a trait, such as CUSTOM_RACK_12", "^[A-Z0-9_]{1,255}$")
 
-DRAIN_QUERY = always(
-    closed(
-        {
-            **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
-            "root_trait": _TRAIT,
-            "keep": KEEP,
-            "limit_moves": queries.described("a number from 0 to 999999", "^[0-9]{1,6}$"),
-        }
-    )
-)
+_SELECTORS: Final = {
+    **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
+    "root_trait": _TRAIT,
+}
+_LIMIT = queries.described("a number from 0 to 999999", "^[0-9]{1,6}$")
+DRAIN_QUERY = always(closed({**_SELECTORS, "keep": KEEP, "limit_moves": _LIMIT}))
 SURVIVAL_QUERY = always(
     closed(
         {
@@ -74,8 +69,7 @@ GROUPS = listed(
 DRAIN_BODY = always(
     closed(
         {
-            **dict.fromkeys(("provider", "in_tree", "member_of"), listed(UUID)),
-            "root_trait": listed(_TRAIT),
+            **{name: listed(schema) for name, schema in _SELECTORS.items()},
             "keep": listed(KEEP),
             "limit_moves": {"type": "integer", "minimum": 0},
             "groups": GROUPS,
@@ -92,8 +86,7 @@ def plan_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
     values = queries.repeated(request, request.query_pairs, _DRAIN, "limit_moves")
-    limit = values.get("limit_moves")
-    most = int(limit[-1]) if limit else None
+    most = max(map(int, values.get("limit_moves", ())), default=None)
     return http.computed(request, lambda view: _drained(request, view, values, most))
 
 
@@ -260,21 +253,21 @@ def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequenc
 
 def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterator[int]:
     forest, sharing = snapshot.forest, snapshot.sharing.mask(snapshot.size)
-    named = [canonical(text) for text in (*values.get("provider", ()), *values.get("in_tree", ()))]
-    unknown = [uuid for uuid in named if uuid not in forest.row_of]
-    if unknown:
+    providers, members = (
+        [canonical(text) for text in values.get(name, ())] for name in ("provider", "in_tree")
+    )
+    if unknown := [uuid for uuid in (*providers, *members) if uuid not in forest.row_of]:
         raise BadRequest(
             f"There are no providers {first(unknown)}. GET /resource_providers lists the UUIDs."
         )
-    yield from (forest.row_of[canonical(text)] for text in values.get("provider", ()))
-    for text in values.get("in_tree", ()):
-        yield forest.root.item(forest.row_of[canonical(text)])
+    yield from (forest.row_of[uuid] for uuid in providers)
+    yield from (forest.root.item(forest.row_of[uuid]) for uuid in members)
     for text in values.get("member_of", ()):
-        members = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
-        if not len(members := members[~sharing[members]]):
+        having = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
+        if not len(having := having[~sharing[having]]):
             aggregates = [name for name, _ in hosts_by(snapshot, snapshot.aggregates)]
             raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
-        yield from members.tolist()
+        yield from having.tolist()
     for text in values.get("root_trait", ()):
         having = snapshot.traits.get(text, NO_ROWS).numbers
         if not len(having := having[snapshot.hosts[having]]):

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -179,7 +179,7 @@ class _QuickCheck:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), ())
-        self._free = cache(lambda name: free_by_row(snapshot, name))
+        self._free = cache(partial(free_by_row, snapshot))
         self._targets = cache(self._targets_of)
 
     def fits(self, needs: Counter[Needs], drained: Sequence[int]) -> bool:
@@ -189,7 +189,7 @@ class _QuickCheck:
         gone = set(drained)
         most = _EMPTIEST << len(gone).bit_length()  # few different numbers, for the cache
         left: dict[tuple[str, int], int] = {}
-        for each in sorted(needs, key=self._size, reverse=True):
+        for each in sorted(needs, key=lambda each: -max(n for _, n in each.unsuffixed)):
             count = needs[each]
             for row, free in self._targets(each, most):
                 if row not in gone:
@@ -199,9 +199,6 @@ class _QuickCheck:
             if count:
                 return False
         return True
-
-    def _size(self, needs: Needs) -> int:
-        return max(amount for _, amount in needs.unsuffixed)
 
     def _targets_of(self, needs: Needs, most: int) -> Sequence[tuple[int, Sequence[int]]]:
         """Return the emptiest hosts that the needs fit on, with what is free there."""
