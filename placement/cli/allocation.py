@@ -20,12 +20,11 @@ from placement.cli.command import (
     wants_names,
 )
 from placement.cli.names import CommandNames, resolve_groups
-from placement.cli.whatif import check_room, room
+from placement.cli.whatif import add_room_arguments, check_room, room
 from placement.core.text import Names, printable
 from placement.insight.documents import Response
 from placement.insight.explanation import command as explanation_command
 from placement.insight.names import named
-from placement.insight.whatif.command import add_room_arguments
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "count", "request")
 _TABLE_COLUMNS = ("at", "reason", "count", "request", "request_id")

@@ -1,6 +1,6 @@
 """The lines of room for a request."""
 
-from placement.insight.whatif.command import room_lines
+from placement.cli.whatif import room_lines
 
 
 def line(amount):
