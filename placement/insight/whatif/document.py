@@ -46,7 +46,7 @@ def of_drain(
         verdict=result.verdict,
         reasons=result.reasons,
         providers=[provider(snapshot, row) for row in tops],
-        consumers=scene.consumers,
+        consumers=sum(len(demand.holders) for demand in scene.demands),
         placed=len(result.moves),
         hosts_used=len({move.root for move in result.moves}),
         moves=(

@@ -85,17 +85,15 @@ def _exhausted(
     deadline: Deadline,
 ) -> Drain:
     """Return the result of trying all plans.  Raises: SearchDeadlineExceeded."""
-    verdict: Verdict = "undetermined"
     try:
-        moves, reason = Exhaustion(scene, bounds.snapshot, deadline).plan(), DEPENDENT
+        moves = Exhaustion(scene, bounds.snapshot, deadline).plan()
     except TooManyPlansError:
-        moves, reason = None, TOO_MANY
-    else:
-        if moves is None:
-            verdict, reason = "does_not_fit", ALL_TRIED
-        elif bounds.snapshot is scene.remaining:
-            return Drain("fits", moves)
-    return Drain(verdict, placement.moves, stuck, (reason,))
+        return Drain("undetermined", placement.moves, stuck, (TOO_MANY,))
+    if moves is None:
+        return Drain("does_not_fit", placement.moves, stuck, (ALL_TRIED,))
+    if bounds.snapshot is scene.remaining:
+        return Drain("fits", moves)
+    return Drain("undetermined", placement.moves, stuck, (DEPENDENT,))
 
 
 def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck]:

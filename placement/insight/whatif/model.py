@@ -169,12 +169,16 @@ class Scene:
         by_needs: dict[tuple[Needs, str], list[Holder]] = {}
         skipped: dict[str, SkipReason] = {}
         for holder in holders:
-            needs = _needs_or_reason(reader, holder)
-            if isinstance(needs, Needs):
+            if holder.type == MIGRATION:
+                skipped[holder.uuid] = "migration"
+            elif holder.is_changed:
+                skipped[holder.uuid] = "changed"
+            elif len(roots := reader.roots(holder.allocations)) > 1:
+                skipped[holder.uuid] = "several_trees"
+            else:
+                needs = reader.needs(holder.allocations, roots[0])
                 member = holder.uuid if holder.uuid in groups else ""
                 by_needs.setdefault((needs, member), []).append(holder)
-            else:
-                skipped[holder.uuid] = needs
         demands = [
             Demand(needs, tuple(sorted(equal, key=lambda holder: holder.uuid)))
             for (needs, _), equal in by_needs.items()
@@ -202,11 +206,6 @@ class Scene:
 
         ordered = sorted(demands, key=order)
         return cls(without(snapshot, drained), drained, ordered, groups=groups)
-
-    @cached_property
-    def consumers(self) -> int:
-        """The number of consumers to place."""
-        return sum(len(demand.holders) for demand in self.demands)
 
     @cached_property
     def staying(self) -> Mapping[str, int]:
@@ -295,15 +294,6 @@ class NeedsReader:
             self._of_root(root),
         )
         return self._known.setdefault(needs, needs)
-
-
-def _needs_or_reason(reader: NeedsReader, holder: Holder) -> Needs | SkipReason:
-    if holder.type == MIGRATION:
-        return "migration"
-    if holder.is_changed:
-        return "changed"
-    roots = reader.roots(holder.allocations)
-    return "several_trees" if len(roots) > 1 else reader.needs(holder.allocations, roots[0])
 
 
 def with_children(snapshot: Snapshot, rows: Iterable[int]) -> Mask:
