@@ -3,7 +3,7 @@
 They are for the search alone: the states of their providers are those of the original snapshot.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -39,9 +39,9 @@ def free_by_root(snapshot: Snapshot, name: str) -> AmountArray:
     return by_root(snapshot, free_by_row(snapshot, name))
 
 
-def amounts_of(slots: Sequence[Slot], rows: Sequence[int]) -> Counter[tuple[str, int]]:
+def amounts_of(slots: Sequence[Slot], rows: Sequence[int]) -> Taken:
     """Return the amounts of an assignment of providers to slots."""
-    amounts = Counter[tuple[str, int]]()
+    amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
     for slot, row in zip(slots, rows, strict=True):
         for name, amount in slot.resources:
             amounts[name, row] += amount

@@ -166,7 +166,7 @@ def assignments(
     problems = ProblemBuilder(snapshot, slotted, domains)
     for block in batches(ordered(possible), _BLOCK):
         for root, rows in find(problems, block, deadline):
-            amounts = amounts_of(slotted.slots, rows)
+            amounts = Counter(amounts_of(slotted.slots, rows))
             if _is_valid_beside(variant.kept, amounts, snapshot):
                 yield root, amounts
 
