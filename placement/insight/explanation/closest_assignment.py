@@ -95,7 +95,8 @@ def near_miss(
         completeness = Completeness.CUT
     shortest = shortest or first.lacks(first.nearest)
     unmet = (_beside(snapshot, rows[0], first.as_it_is(lack)) for lack in shortest)
-    return NearMiss(first.name, _in_order(unmet), completeness)
+    in_order = sorted(unmet, key=lambda lack: place(lack.requirement))
+    return NearMiss(first.name, tuple(in_order), completeness)
 
 
 def _beside(snapshot: Snapshot, root: int, lack: Unmet) -> Unmet:
@@ -104,10 +105,6 @@ def _beside(snapshot: Snapshot, root: int, lack: Unmet) -> Unmet:
         return lack
     provider = near_miss_facts.beside(snapshot, root, lack.requirement.resource_class)
     return replace(lack, shortage=replace(lack.shortage, beside=provider))
-
-
-def _in_order(lacks: Iterable[Unmet]) -> tuple[Unmet, ...]:
-    return tuple(sorted(lacks, key=lambda lack: place(lack.requirement)))
 
 
 class _Root:
@@ -265,15 +262,15 @@ class _Root:
             at = self._root if spans and not requirement.can_be_granted else row
             yield near_miss_facts.of_requirement(self._world, requirement, group, at)
             return
-        missing = {at: self._not_in(group, at) for at in (self._root, row)}
+        # that span a tree, and that the root, or the provider, does not meet itself
+        spanning = [each for each in group.requirements if each.spans_tree]
+        missing = {
+            at: [each for each in spanning if not each.providers(self._world)[at]]
+            for at in (self._root, row)
+        }
         at = min(missing, key=lambda at: len(missing[at]))
         for single in missing[at]:
             yield near_miss_facts.of_requirement(self._world, single, group, at)
-
-    def _not_in(self, group: RequestGroup, row: int) -> list[ProviderRequirement]:
-        """Return the requirements that span a tree and that the provider itself does not meet."""
-        spanning = (each for each in group.requirements if each.spans_tree)
-        return [each for each in spanning if not each.providers(self._world)[row]]
 
     def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
         world = self._world

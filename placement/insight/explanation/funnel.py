@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.core.requirement import Requirement
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import AmountCondition, Condition, root_conditions
+from placement.core.search.filters import Condition, root_conditions
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
@@ -150,15 +150,11 @@ class Funnel:
     def _amounts(self, group: Group) -> None:
         for need in group.needs:
             for condition in need.amounts:
-                self._amount(group, need, condition)
-
-    def _amount(self, group: Group, need: GroupNeed, condition: AmountCondition) -> None:
-        survivors = self._survivors[need]
-        masks = (condition.present, condition.unit, condition.enough)
-        functions = funnel_facts.OF_AMOUNTS
-        for amount, mask, function in zip(condition.requirements, masks, functions, strict=True):
-            facts = partial(function, self._snapshot, condition, survivors)
-            self._charge(amount, group.suffix, self._reaching(need, mask), facts)
+                masks = (condition.present, condition.unit, condition.enough)
+                steps = zip(condition.requirements, masks, funnel_facts.OF_AMOUNTS, strict=True)
+                for amount, mask, function in steps:
+                    facts = partial(function, self._snapshot, condition, self._survivors[need])
+                    self._charge(amount, group.suffix, self._reaching(need, mask), facts)
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.
@@ -187,16 +183,11 @@ class Funnel:
             if not self.left.any():
                 return
             applied += conditions
-            self._stage(applied[-1], with_only(slotted, applied), fitting_roots)
-
-    def _stage(
-        self, requirement: JointCondition, slotted: SlottedRequest, fitting_roots: FittingRoots
-    ) -> None:
-        met = fitting_roots.of(slotted, self.left)
-        contended = slotted.contended if isinstance(requirement, AmountTogether) else {}
-        requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-        facts = partial(funnel_facts.of_stage, self._snapshot, slotted, requested)
-        self._charge(requirement, "", met, facts)
+            stage = with_only(slotted, applied)
+            contended = stage.contended if isinstance(applied[-1], AmountTogether) else {}
+            requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
+            facts = partial(funnel_facts.of_stage, self._snapshot, stage, requested)
+            self._charge(applied[-1], "", fitting_roots.of(stage, self.left), facts)
 
 
 def reaching_any(snapshot: Snapshot, group: Group, condition: Condition) -> Mask:

@@ -56,11 +56,11 @@ class NearMisses:
         self._slotted = slotted
         self._groups = groups
         self._deadline = deadline
-        self._solved: list[tuple[Rank, NearMiss]] = []
+        self._solved: list[tuple[Rank, NearMiss]] = []  # the closest first
 
     def best(self, number: int) -> tuple[NearMiss, ...]:
         """Return the closest roots of the solved roots."""
-        return tuple(miss for _, miss in self._ranked[:number])
+        return tuple(miss for _, miss in self._solved[:number])
 
     def run(self, funnel: Funnel, number: int) -> None:
         """Find the closest roots.
@@ -78,20 +78,16 @@ class NearMisses:
         order = np.lexsort((shortfall, later, fewest, is_other))
         for at in order[: SOLVED_FOR_EACH * number].tolist():
             lower_bound = is_other.item(at), fewest.item(at)
-            if len(self._solved) >= number and self._ranked[number - 1][0][:2] <= lower_bound:
+            if len(self._solved) >= number and self._solved[number - 1][0][:2] <= lower_bound:
                 return
             miss = self._miss(missing.item(at))
             rank = (lower_bound[0], _distance(miss), later.item(at), shortfall.item(at))
             self._solved.append((rank, miss))
+            self._solved.sort(key=itemgetter(0))
 
     def run_for(self, root: int) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
         self._solved.append(((False, 0, 0, 0.0), self._miss(root)))
-
-    @property
-    def _ranked(self) -> list[tuple[Rank, NearMiss]]:
-        """The solved roots, the closest first."""
-        return sorted(self._solved, key=itemgetter(0))
 
     def _named(self) -> list[int]:
         row_of, root = self._snapshot.forest.row_of, self._snapshot.forest.root

@@ -8,7 +8,7 @@ group that one provider must serve. Groups that a request cannot tell apart are 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 from typing import NamedTuple
@@ -29,12 +29,12 @@ class Relaxation(NamedTuple):
 
 
 def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
-    """Yield the request without one of its requirements; of interchangeable groups, the first."""
-    suffixes = interchangeable(request)
+    """Yield the request without one of its requirements; of equal groups, the first one's."""
+    suffixes = {"": (), **{group.suffix: alike for group, alike in distinct_groups(request)}}
     for relaxation in every_relaxation(request):
-        alike = suffixes.get(relaxation.change.group, ())
-        if relaxation.change.group not in alike[1:]:
-            yield relaxation._replace(change=replace(relaxation.change, alike=alike))
+        change = relaxation.change
+        if change.group in suffixes:
+            yield relaxation._replace(change=replace(change, alike=suffixes[change.group]))
 
 
 def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -160,32 +160,18 @@ def with_amount(
 # --- other groups
 
 
-def interchangeable(request: CandidateRequest) -> Mapping[str, Suffixes]:
-    """Return, by suffix, the suffixes of all groups that differ in nothing but the suffix.
-
-    Groups with a suffix only; a group that no other equals is not in the result.
-    """
-    alike: defaultdict[object, list[str]] = defaultdict(list)
-    for group in request.groups:
-        if group.suffix:
-            subtrees = (group.suffix in suffixes for suffixes in request.named_groups)
-            key = (frozenset(group.resources.items()), group.requirements, *subtrees)
-            alike[key].append(group.suffix)
-    return {
-        suffix: tuple(suffixes)
-        for suffixes in alike.values()
-        for suffix in suffixes
-        if len(suffixes) > 1
-    }
-
-
 def distinct_groups(request: CandidateRequest) -> Iterator[tuple[RequestGroup, Suffixes]]:
-    """Yield the groups, of interchangeable groups the first one with the suffixes of all."""
-    suffixes = interchangeable(request)
+    """Yield the groups; of those that differ in nothing but the suffix, the first.
+
+    With it, the suffixes of all of them; none with a group that no other equals.
+    """
+    equal: defaultdict[object, list[RequestGroup]] = defaultdict(list)
     for group in request.groups:
-        alike = suffixes.get(group.suffix, ())
-        if group.suffix not in alike[1:]:
-            yield group, alike
+        subtrees = (group.suffix in suffixes for suffixes in request.named_groups)
+        amounts = frozenset(group.resources.items())
+        equal[bool(group.suffix), amounts, group.requirements, *subtrees].append(group)
+    for first, *others in equal.values():
+        yield first, tuple(each.suffix for each in (first, *others)) if others else ()
 
 
 def split(

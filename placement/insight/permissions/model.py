@@ -116,7 +116,6 @@ CALLS: Final = tuple(
 
 _OWN_PROJECT = "(the project of the token)"
 _REQUESTED_PROJECT = "(another project)"
-_USAGES = "/usages"
 
 
 class CheckedCall(Call):
@@ -171,21 +170,13 @@ def _checked(
     rule = _RULES[call["method"], call["path"]]
     project = project_id or _OWN_PROJECT
     caller = {"roles": list(roles), "project_id": project, "user_id": None}
-    target = {
-        "project_id": _REQUESTED_PROJECT if call["path"] == _USAGES else project,
-        "user_id": None,
-    }
+    of_target = _REQUESTED_PROJECT if call["path"] == "/usages" else project
     is_allowed = True
     try:
-        rules.authorize(rule, target, caller)
+        rules.authorize(rule, {"project_id": of_target, "user_id": None}, caller)
     except exception.PolicyNotAuthorized:
         is_allowed = False
-    return {
-        **call,
-        "rule": rule,
-        "allowed": is_allowed,
-        "needs": rules.requirement(rule),
-    }
+    return {**call, "rule": rule, "allowed": is_allowed, "needs": rules.requirement(rule)}
 
 
 _RULES = {

@@ -57,7 +57,15 @@ class RecentWrites:
             writer = Writer(user_agent[:_LONGEST_USER_AGENT], microversion, claim.check_generation)
             earlier = self._earlier_writer(claim.consumer_uuid, writer)
             if earlier is not None:
-                mixtures.append(_mixture(claim.consumer_uuid, earlier, writer))
+                pair = sorted((earlier, writer), key=lambda each: not each.compares_generation)
+                LOG.warning(
+                    "Consumer %s is written with its generation (%s) and without (%s). Writes "
+                    "below 1.28 replace concurrent writes without an error: upgrade the client "
+                    "that sends them.",
+                    claim.consumer_uuid,
+                    *pair,
+                )
+                mixtures.append((pair[0].user_agent, pair[1].user_agent))
         return mixtures
 
     def _earlier_writer(self, consumer_uuid: str, writer: Writer) -> Writer | None:
@@ -71,15 +79,3 @@ class RecentWrites:
                 return None
             self._writers[consumer_uuid] = None
             return earlier
-
-
-def _mixture(consumer_uuid: str, earlier: Writer, writer: Writer) -> tuple[str, str]:
-    comparing, other = (writer, earlier) if writer.compares_generation else (earlier, writer)
-    LOG.warning(
-        "Consumer %s is written with its generation (%s) and without (%s). Writes below 1.28 "
-        "replace concurrent writes without an error: upgrade the client that sends them.",
-        consumer_uuid,
-        comparing,
-        other,
-    )
-    return comparing.user_agent, other.user_agent
