@@ -262,7 +262,7 @@ class Recorder:
                 for record in records:
                     self._insert([record])
             else:
-                self.dropped += 1
+                self.dropped += records[0].requests
                 self._warn(error, self._clock())
 
     def _prune(self, now: float) -> None:

@@ -1,7 +1,7 @@
 """The recorder, on a store that is slow, away, or counts."""
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -220,6 +220,12 @@ def test_what_cannot_be_written_is_dropped_and_said_once_a_minute(
     recorder.record(record())
     _, line = messages(caplog, recorders.LOG)
     assert "Dropped so far: 121." in line
+
+
+def test_all_requests_of_a_refused_record_are_dropped(recorder, store):
+    store.error = exception.BadRequest("refused")
+    recorder.record(replace(record(), requests=3))
+    assert recorder.dropped == 3
 
 
 def test_after_a_failure_it_goes_on_by_itself(recorder, store, clock):
