@@ -315,7 +315,12 @@ class _Root:
             if isinstance(requirement, ProviderRequirement) and not requirement.can_be_granted:
                 request = request.without_in(lack.group, requirement)
         slotted = SlottedRequest.of(request)
-        world = self._world.apply(self._states_with(lacks).values())
+        changed: dict[int, ProviderState] = {}
+        for lack in lacks:
+            for row in self._rows(lack):
+                state = changed.get(row, self._world.entries.state(row))
+                changed[row] = _with(state, lack, self._slotted.request)
+        world = self._world.apply(changed.values())
         return _Root(world, slotted, self.name.uuid, self._deadline)
 
     def fits(self) -> bool:
@@ -323,15 +328,6 @@ class _Root:
         only_root = mask_of(numbers([self._root]), self._world.size)
         fitting = FittingRoots(self._world, self._deadline).of(self._slotted, only_root)
         return bool(fitting[self._root])
-
-    def _states_with(self, lacks: Sequence[Unmet]) -> dict[int, ProviderState]:
-        """Return the states of providers, by row, after the missing resources are added."""
-        changed: dict[int, ProviderState] = {}
-        for lack in lacks:
-            for row in self._rows(lack):
-                state = changed.get(row, self._world.entries.state(row))
-                changed[row] = _with(state, lack, self._slotted.request)
-        return changed
 
     def _rows(self, lack: Unmet) -> list[int]:
         if lack.shortage and lack.shortage.is_sum:

@@ -139,9 +139,9 @@ def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> di
     ``consumers`` is the number of consumers in the request. It is 0 for a reshape of inventories
     only.
     """
-    if not claims:
+    refused = refused_claim(refusal, claims)
+    if refused is None:
         return {"consumers": 0}
-    refused = _refused(refusal, claims)
     return {
         "consumer_uuid": refused.consumer_uuid,
         "consumer_generation": refused.generation,
@@ -156,17 +156,11 @@ def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> di
     }
 
 
-def owner(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> tuple[str, str] | None:
-    """Return the project and the user of the refused claim, if there is a claim."""
-    if not claims:
-        return None
-    refused = _refused(refusal, claims)
-    return refused.project_id, refused.user_id
-
-
-def _refused(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> ConsumerClaim:
+def refused_claim(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> ConsumerClaim | None:
+    """Return the claim of the consumer that the error names, else the first one, if any."""
     consumer = refusal.facts.get("consumer")
-    return next((claim for claim in claims if claim.consumer_uuid == consumer), claims[0])
+    named = (claim for claim in claims if claim.consumer_uuid == consumer)
+    return next(named, claims[0] if claims else None)
 
 
 def classes(refusal: Refusal) -> Sequence[str]:

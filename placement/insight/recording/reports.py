@@ -64,7 +64,7 @@ class _Facts(NamedTuple):
     """What is recorded of a request.
 
     Requests of one caller with the same reason, project and ``equal`` values are equal.
-    ``explanation`` and ``claim`` are JSON text. ``owner`` is the project and user of a claim.
+    ``explanation`` and ``claim`` are JSON text. ``owner`` is a claim with its project and user.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class _Facts(NamedTuple):
     query: str | None = None
     claim: str | None = None
     subject: str | None = None
-    owner: tuple[str, str] | None = None
+    owner: ConsumerClaim | None = None
 
 
 class _Explained(NamedTuple):
@@ -230,7 +230,7 @@ class OperatorReports:
             equal=(str(provider) if provider else None, subject),
             claim=_bounded(json.dumps(claim)),
             subject=subject,
-            owner=refusals.owner(refusal, claims),
+            owner=refusals.refused_claim(refusal, claims),
         )
         self._record(request, at, facts)
 
@@ -262,8 +262,8 @@ class OperatorReports:
         if not self.is_recording:
             return
         context, second = request.context, at.replace(microsecond=0, tzinfo=None)
-        project_id, user_id = facts.owner or (context.project_id, context.user_id)
-        caller_id = context.user_id
+        owner = facts.owner or context
+        project_id, user_id, caller_id = owner.project_id, owner.user_id, context.user_id
         if not self.recorder.records_users:
             user_id = caller_id = None
         request_id, global_request_id = _id(request), context.global_request_id
