@@ -51,7 +51,7 @@ class Client:
     def run(self, command, *arguments, stdin=""):
         environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
         version = ["--os-placement-api-version", "1.39"]
-        return _commands().run(
+        return commands().run(
             [str(OPENSTACK), *self.options, *version, *command.split(), *map(str, arguments)],
             folder=Path.cwd(),
             environ=environ,
@@ -103,7 +103,7 @@ def _send(method, url, document):
 
 
 @cache
-def _commands():
+def commands():
     """Return the process that runs the command in forks; it ends with this process."""
     commands = Commands("openstackclient.shell", "placement.tests.support.openstack_modules")
     atexit.register(commands.close)

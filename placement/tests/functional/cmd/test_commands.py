@@ -1,6 +1,5 @@
 """The commands report errors that operators can correct: one sentence, and an exit code."""
 
-import os
 import re
 import shutil
 import socket
@@ -269,10 +268,9 @@ def test_upgrade_check_fails_if_the_schema_is_too_old(run_command, empty_databas
 def test_make_repairs_an_interrupted_environment(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
-    make = ["make", f"PYTHON={sys.executable}", "environment"]
-    subprocess.run(make, cwd=tmp_path, check=True, env=os.environ)
-    pip = [tmp_path / ".venv" / "bin" / "python", "-m", "pip", "--version"]
-    subprocess.run(pip, check=True, capture_output=True)
+    make = ["make", "PYTHON=echo", "environment"]
+    result = subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert result.stdout.endswith("-m venv --clear .venv\n")
 
 
 REQUIREMENTS = Path("placement/tests/functional/keystone/requirements.txt")

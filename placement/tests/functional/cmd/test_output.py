@@ -115,8 +115,9 @@ def test_a_command_of_openstack_on_a_full_disk(environ, api_url):
     assert result.stderr.count("\n") == 1
 
 
-def test_a_command_of_openstack_that_does_not_reach_the_service(environ):
-    result = run(environ, *openstack("http://127.0.0.1:1", "resource", "provider", "tree"))
+@runs_openstack
+def test_a_command_of_openstack_that_does_not_reach_the_service():
+    result = Client("http://127.0.0.1:1").run("resource provider tree")
     assert result.returncode == 1
     assert "Unable to establish connection to http://127.0.0.1:1/" in result.stderr
     assert "Check that the service runs and" in result.stderr

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,14 +14,14 @@ import pytest
 
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import server
+from placement.tests.support.openstack_client import OPENSTACK, commands
 from placement.tests.support.processes import IS_ROOT
 from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
-pytestmark = pytest.mark.xdist_group("chromium")
+pytestmark = pytest.mark.xdist_group("client insight")  # its modules take seconds
 
 COMMAND = ("placement", "dashboard")
-OPENSTACK = Path(sys.executable).with_name("openstack")
 SECONDS_TO_START = 60
 
 
@@ -40,9 +38,12 @@ def environment():
 def dashboard(command, folder, *options):
     """Run the command; yield the process and the address that it prints."""
     log = folder / "dashboard.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*command, *options], stdout=output, stderr=output, env=environment()
+    with log.open("wb") as output, Path(os.devnull).open() as nothing:
+        process = commands().start(
+            [*map(str, command), *options],
+            folder=folder,
+            environ=environment(),
+            streams=(nothing, output, output),
         )
     try:
         deadline = time.monotonic() + SECONDS_TO_START
@@ -137,10 +138,9 @@ def test_a_service_that_stops_is_a_bad_gateway(small_to_change, tmp_path):
         assert status(f"{address.removesuffix('page/')}providers") == 502
 
 
-def failed(*command):
-    result = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=120, check=False
-    )
+def failed(folder, *command):
+    words = [str(word) for word in command]
+    result = commands().run(words, folder=folder, environ=environment(), timeout_seconds=120)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     return result.stderr
@@ -148,8 +148,8 @@ def failed(*command):
 
 def test_no_service_is_reported(tmp_path):
     url = f"http://127.0.0.1:{free_port()}"
-    assert "Unable to establish connection" in failed(*arguments(url))
+    assert "Unable to establish connection" in failed(tmp_path, *arguments(url))
 
 
-def test_a_port_that_is_taken_is_reported(small):
-    assert "Choose another --port" in failed(*arguments(small.url, "--port", small.port))
+def test_a_port_that_is_taken_is_reported(small, tmp_path):
+    assert "Choose another --port" in failed(tmp_path, *arguments(small.url, "--port", small.port))

@@ -21,10 +21,10 @@ import webob
 from placement.core.model import SHARING_TRAIT
 from placement.tests.support.stores import replaced_store
 
-# two rounds; a long run: STRESS_AGREEMENT_SECONDS=600, on each database
+# two rounds of two processes; a long run: STRESS_AGREEMENT_SECONDS=600, on each database
 SECONDS = float(os.environ.get("STRESS_AGREEMENT_SECONDS", "0"))
 SECONDS_TO_ANSWER = 120
-PROCESSES = 3
+PROCESSES = 3 if SECONDS else 2
 FIRST_WRITES, MOST_WRITES = 40, 30
 
 PROVIDERS, CONSUMERS, AGGREGATES, PROJECTS = (
