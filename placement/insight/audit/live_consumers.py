@@ -136,24 +136,21 @@ class Comparison:
     def add(self, consumers: Iterable[ListedConsumer]) -> None:
         """Compare consumers.  Cost: reads all of them with allocations, one after the other."""
         for consumer in consumers:
-            self._add(consumer)
-
-    def _add(self, consumer: ListedConsumer) -> None:
-        uuid, too_new = consumer.uuid.lower(), self._too_new(consumer)
-        not_covered = self._not_covered(consumer)
-        self.compared += not too_new and not not_covered
-        if not consumer.allocations:
-            return  # another finding
-        if uuid in self._live.hosts:
-            self._with_allocations.add(uuid)
-            if consumer.type in (None, INSTANCE):
-                self._compare_with_host(consumer, too_new)
-            return
-        self.missing += not not_covered
-        if reason := not_covered or too_new:
-            self.skipped[ORPHANED, reason] += 1
-        else:
-            self.orphans.append(consumer)
+            uuid, too_new = consumer.uuid.lower(), self._too_new(consumer)
+            not_covered = self._not_covered(consumer)
+            self.compared += not too_new and not not_covered
+            if not consumer.allocations:
+                continue  # another finding
+            if uuid in self._live.hosts:
+                self._with_allocations.add(uuid)
+                if consumer.type in (None, INSTANCE):
+                    self._compare_with_host(consumer, too_new)
+                continue
+            self.missing += not not_covered
+            if reason := not_covered or too_new:
+                self.skipped[ORPHANED, reason] += 1
+            else:
+                self.orphans.append(consumer)
 
     def _too_new(self, consumer: ListedConsumer) -> str:
         """Return why a consumer is too new to be compared, empty if it is not."""

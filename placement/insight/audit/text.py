@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Final
 
 from placement.core.text import Names, printable
 from placement.insight.audit.finding import Finding, Named, OfInventory
@@ -14,8 +13,6 @@ Count = tuple[int, str]
 
 Group = Sequence[Finding]
 """A finding, or all findings of a code about the classes of one provider."""
-
-NOTHING_FOUND: Final = "Nothing found"
 
 
 def findings_text(
@@ -58,7 +55,7 @@ def summary(
     ]
     not_compared = [(row.count, f"not compared for {row.code}: {row.reason}") for row in skipped]
     if not counts:
-        return aligned([(0, "findings"), *not_compared]) if not_compared else [NOTHING_FOUND]
+        return aligned([(0, "findings"), *not_compared]) if not_compared else ["Nothing found"]
     further = [f"{code}: there are further findings, which are not listed" for code in truncated]
     return [*aligned([*counts, *not_compared]), *further]
 
