@@ -46,90 +46,56 @@ def aggregate_uuid(name: str) -> str:
     return str(uuid.uuid5(_SPACE, f"aggregate/{name}"))
 
 
-def _processors(total: int, ratio: float = 1.0) -> Inventory:
-    return Inventory(total, max_unit=total, allocation_ratio=ratio)
-
-
-def _memory(gib: int) -> Inventory:
-    return Inventory(gib * 1024, reserved=4096, max_unit=gib * 1024)
+def _amount(amount: int, reserved: int = 0, ratio: float = 1.0) -> Inventory:
+    return Inventory(amount, reserved, max_unit=amount, allocation_ratio=ratio)
 
 
 def _disk(gb: int) -> Inventory:
-    return Inventory(gb, reserved=50, max_unit=gb)
+    return _amount(gb, 50)
+
+
+def _host(vcpus: int, ratio: float, memory_gib: int) -> Inventories:
+    memory = _amount(memory_gib * 1024, 4096)
+    return {"VCPU": _amount(vcpus, ratio=ratio), "MEMORY_MB": memory}
 
 
 @dataclass(frozen=True)
 class Model:
     """Hosts that were bought together; ``share`` is how many of 15 hosts they are.
 
-    A host has two NUMA nodes with the inventories of ``node``, if there are any, and each of them
-    has ``device_count`` providers with the inventory ``device``. Hosts without DISK_GB have their
-    disks in the storage pool of their zone.
+    A host with devices has two NUMA nodes, and each of them has ``device_count`` providers with
+    the inventory ``device``. Hosts without DISK_GB have their disks in the storage pool of their
+    zone.
     """
 
     prefix: str
     share: int
     root: Inventories
     traits: Sequence[str]
-    node: Inventories = field(default_factory=dict)
     device: Inventories = field(default_factory=dict)
-    device_traits: Sequence[str] = ()
+    device_trait: str = ""
     device_count: int = 0
 
 
 _AVX = ("HW_CPU_X86_SSE42", "HW_CPU_X86_AVX")
 _AVX2 = (*_AVX, "HW_CPU_X86_AVX2")
 _AVX512 = (*_AVX2, "HW_CPU_X86_AVX512F")
-_NODE = {"VCPU": _processors(32), "PCPU": _processors(16), "MEMORY_MB": _memory(256)}
+_GPU_ROOT: Inventories = {"DISK_GB": _disk(3600)}
+_GPU_HOST = (*_AVX512, "CUSTOM_GPU_HOST")
+_GPU: Inventories = {"CUSTOM_GPU": Inventory(1, max_unit=1)}
+_VGPU: Inventories = {"VGPU": Inventory(8, max_unit=4)}
 
 MODELS = (
-    Model(
-        prefix="old",
-        share=3,
-        root={"VCPU": _processors(32, 4.0), "MEMORY_MB": _memory(128), "DISK_GB": _disk(900)},
-        traits=_AVX,
-    ),
-    Model(
-        prefix="cmp",
-        share=4,
-        root={"VCPU": _processors(64, 4.0), "MEMORY_MB": _memory(512), "DISK_GB": _disk(1800)},
-        traits=_AVX2,
-    ),
-    Model(
-        prefix="new",
-        share=5,
-        root={"VCPU": _processors(128, 2.0), "MEMORY_MB": _memory(1024)},
-        traits=_AVX512,
-    ),
-    Model(
-        prefix="mem",
-        share=1,
-        root={"VCPU": _processors(192), "MEMORY_MB": _memory(4096)},
-        traits=_AVX512,
-    ),
-    Model(
-        prefix="gpu",
-        share=1,
-        root={"DISK_GB": _disk(3600)},
-        traits=(*_AVX512, "CUSTOM_GPU_HOST"),
-        node=_NODE,
-        device={"CUSTOM_GPU": Inventory(1, max_unit=1)},
-        device_traits=["CUSTOM_NVIDIA_A100"],
-        device_count=2,
-    ),
-    Model(
-        prefix="vgpu",
-        share=1,
-        root={"DISK_GB": _disk(3600)},
-        traits=(*_AVX512, "CUSTOM_GPU_HOST"),
-        node=_NODE,
-        device={"VGPU": Inventory(8, max_unit=4)},
-        device_traits=["CUSTOM_NVIDIA_A40_8Q"],
-        device_count=1,
-    ),
+    Model("old", 3, {**_host(32, 4.0, 128), "DISK_GB": _disk(900)}, _AVX),
+    Model("cmp", 4, {**_host(64, 4.0, 512), "DISK_GB": _disk(1800)}, _AVX2),
+    Model("new", 5, _host(128, 2.0, 1024), _AVX512),
+    Model("mem", 1, _host(192, 1.0, 4096), _AVX512),
+    Model("gpu", 1, _GPU_ROOT, _GPU_HOST, _GPU, "CUSTOM_NVIDIA_A100", 2),
+    Model("vgpu", 1, _GPU_ROOT, _GPU_HOST, _VGPU, "CUSTOM_NVIDIA_A40_8Q", 1),
 )
-_PORT = {"SRIOV_NET_VF": Inventory(16, max_unit=16)}
-_PORT_TRAITS = ("HW_NIC_SRIOV", "CUSTOM_PHYSNET_PROVIDER")
+_NODE = {"VCPU": _amount(32), "PCPU": _amount(16), "MEMORY_MB": _amount(256 * 1024, 4096)}
+_PORT = {"SRIOV_NET_VF": _amount(16)}
+_PORT_TRAITS = {"HW_NIC_SRIOV", "CUSTOM_PHYSNET_PROVIDER"}
 
 FLAVORS: Sequence[Mapping[str, int]] = (
     {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 20},
@@ -284,16 +250,14 @@ class _Builder:
         traits = {*model.traits, f"CUSTOM_RACK_R{rack + 1:02}"}
         root = _Provider(name, None, dict(model.root), traits, aggregates)
         tree = [root]
-        for node in range(2 if model.node else 0):
-            numa = _Provider(f"{name}_NUMA{node}", root, dict(model.node), {"HW_NUMA_ROOT"})
+        for node in range(2 if model.device else 0):
+            numa = _Provider(f"{name}_NUMA{node}", root, dict(_NODE), {"HW_NUMA_ROOT"})
             tree.append(numa)
             for device in range(model.device_count):
                 address = f"{name}_0000:{0x3B + 0x40 * node + device:02x}:00.0"
-                of_device = set(model.device_traits)
-                tree.append(_Provider(address, numa, dict(model.device), of_device))
+                tree.append(_Provider(address, numa, dict(model.device), {model.device_trait}))
             if not node:
-                port = f"{name}_enp59s0f0"
-                tree.append(_Provider(port, numa, dict(_PORT), set(_PORT_TRAITS)))
+                tree.append(_Provider(f"{name}_enp59s0f0", numa, dict(_PORT), _PORT_TRAITS))
         self._providers += tree
         return tree
 
