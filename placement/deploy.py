@@ -10,6 +10,7 @@ from oslo_config import cfg
 from placement import db_api
 from placement.conf.base import settings_of
 from placement.core.request import SearchSettings
+from placement.core.snapshot.snapshot import Snapshot
 from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.maintenance.used_numbers import shares_of_ids
 from placement.engine.engine import Engine
@@ -52,7 +53,7 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     app_services = services(config, observer)
     application = middleware.pipeline(PlacementHandler(app_services), config)
     if observer is not None:
-        inventory = inventory_metrics(config, observer, app_services)
+        inventory = inventory_text(config, observer.library, app_services)
         view, allowed = app_services.engine.view, config.metrics.allowed_source_ranges
         application = metrics.MetricsMiddleware(application, observer, view, inventory, allowed)
     if config.insight.page:
@@ -80,15 +81,15 @@ def _unused(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable
     raise NotImplementedError
 
 
-def inventory_metrics(
-    conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver, app_services: Services
-) -> InventoryMetrics:
-    """Return the metrics of inventory, with the options of [metrics]."""
+def inventory_text(
+    conf: cfg.ConfigOpts, library: ModuleType, of: Services
+) -> Callable[[Snapshot | None], bytes]:
+    """Return the function that returns the metrics of inventory and of survival."""
     settings = settings_of(InventorySettings, conf.metrics)
-    store, library = app_services.store, observer.library
-    counts, ids = partial(sql.count_by_provider, store), partial(shares_of_ids, store)
-    survival = survival_text(conf, library, app_services)
-    return InventoryMetrics(library, settings, counts, ids, survival)
+    counts, ids = partial(sql.count_by_provider, of.store), partial(shares_of_ids, of.store)
+    inventory = InventoryMetrics(library, settings, counts, ids)
+    survival = survival_text(conf, library, of)
+    return lambda snapshot: inventory.text(snapshot) + survival()
 
 
 def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Callable[[], bytes]:

@@ -17,7 +17,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from placement.core.capacity import usable
-from placement.core.model import Inventory
+from placement.core.model import Inventory, ProviderState
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import DatabaseUnavailable
 
@@ -26,6 +26,15 @@ _OF_INVENTORY: Sequence[tuple[str, str, Callable[[Inventory, int], float]]] = (
     ("usage", "Allocated amount.", lambda _, used: used),
     ("reserved", "Reserved amount.", lambda inventory, _: inventory.reserved),
     ("allocation_ratio", "Allocation ratio.", lambda inventory, _: inventory.allocation_ratio),
+)
+_OF_PROVIDERS: Sequence[tuple[str, str, Callable[[ProviderState, Mapping[int, int]], int]]] = (
+    ("generation", "Generation of the provider.", lambda state, _: state.provider.generation),
+    ("traits", "Number of traits of the provider.", lambda state, _: len(state.traits)),
+    (
+        "provider_allocations",
+        "Number of consumers with allocations on the provider.",
+        lambda state, consumers: consumers.get(state.provider.id, 0),
+    ),
 )
 _OF_SUMS = (
     ("inventory", "Sum of the totals of the inventories."),
@@ -54,8 +63,7 @@ class InventoryMetrics:
     """The text of the inventory metrics, at most ``inventory_interval_seconds`` old.
 
     ``consumers`` returns the number of consumers by provider id; it is called only if there are
-    few enough hosts to list every host. ``ids`` returns the used part of the ids by column,
-    ``survival`` the text of a metric that a thread computes.
+    few enough hosts to list every host. ``ids`` returns the used part of the ids by column.
     """
 
     def __init__(
@@ -64,9 +72,7 @@ class InventoryMetrics:
         settings: InventorySettings,
         consumers: Callable[[], Mapping[int, int]],
         ids: Callable[[], Mapping[str, float]],
-        survival: Callable[[], bytes] = bytes,
     ) -> None:
-        self._survival = survival
         self._library = library
         self._gauge = library.core.GaugeMetricFamily
         self._settings = settings
@@ -77,13 +83,7 @@ class InventoryMetrics:
         self._computed_at = float("-inf")
 
     def text(self, snapshot: Snapshot | None) -> bytes:
-        """Return the metrics of inventory and of survival."""
-        return self._inventory_text(snapshot) + self._survival()
-
-    def _inventory_text(self, snapshot: Snapshot | None) -> bytes:
-        """Return the metrics of inventory, at most ``inventory_interval_seconds`` old.
-
-        They are empty if they are outdated and the database is unreachable.
+        """Return the metrics; nothing if they are outdated and the database is unreachable.
 
         ``snapshot`` is the current one, None without a database. Cost: once per interval, a pass
         over all providers.
@@ -147,23 +147,11 @@ class InventoryMetrics:
                     value = read(inventory, state.used.get(resource_class, 0))
                     family.add_metric((state.provider.name, resource_class), value)
             yield family
-        held = self._consumers()
-        for name, text, of in (
-            (
-                "generation",
-                "Generation of the provider.",
-                lambda state: state.provider.generation,
-            ),
-            ("traits", "Number of traits of the provider.", lambda state: len(state.traits)),
-            (
-                "provider_allocations",
-                "Number of consumers with allocations on the provider.",
-                lambda state: held.get(state.provider.id, 0),
-            ),
-        ):
+        consumers = self._consumers()
+        for name, text, count in _OF_PROVIDERS:
             family = self._family(f"resource_{name}", text, "hostname")
             for state in states:
-                family.add_metric((state.provider.name,), of(state))
+                family.add_metric((state.provider.name,), count(state, consumers))
             yield family
 
     def _family(self, name: str, text: str, *labels: str) -> Any:
@@ -198,12 +186,8 @@ def _sums_by_label(snapshot: Snapshot, prefix: str) -> Sequence[_By]:
         labels = (("",), state.aggregates | root.aggregates, traits)
         for resource_class, inventory in state.inventories.items():
             used = state.used.get(resource_class, 0)
-            amounts = (
-                inventory.total,
-                inventory.reserved,
-                int(usable(inventory, used)),
-                used,
-            )
+            capacity = int(usable(inventory, used))
+            amounts = inventory.total, inventory.reserved, capacity, used
             for sums, names in zip(scopes, labels, strict=True):
                 for name in names:
                     totals = sums[name, resource_class]

@@ -20,11 +20,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 
 from placement import events
+from placement.core.snapshot.snapshot import Snapshot
 from placement.engine.engine import View
 from placement.events import Metric, Observer, Total, client_of
 from placement.exception import DatabaseUnavailable
 from placement.microversion import is_versioned
-from placement.observability.inventory_metrics import InventoryMetrics
 
 PATH = "/metrics"
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -153,7 +153,7 @@ class MetricsMiddleware:
         application: WSGIApplication,
         observer: PrometheusObserver,
         view: Callable[[], View],
-        inventory: InventoryMetrics,
+        inventory: Callable[[Snapshot | None], bytes],
         allowed: Iterable[str],
     ) -> None:
         self._application = application
@@ -183,7 +183,7 @@ class MetricsMiddleware:
         of_snapshot = SimpleNamespace(collect=partial(_of_snapshot, view, library))
         collectors = (self._observer.of_all_processes(), of_snapshot)
         texts = map(library.generate_latest, collectors)
-        return b"".join(texts) + self._inventory.text(None if view is None else view.snapshot)
+        return b"".join(texts) + self._inventory(None if view is None else view.snapshot)
 
     def _is_allowed(self, environ: WSGIEnvironment) -> bool:
         if any(header.startswith(_PROXIED) for header in environ):

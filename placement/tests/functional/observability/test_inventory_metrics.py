@@ -220,7 +220,7 @@ def test_a_scrape_reads_the_snapshot_once(metrics, snapshot):
         library=prometheus_client,
         of_all_processes=prometheus_client.CollectorRegistry,
     )
-    scraped = MetricsMiddleware(None, observer, engine.view, metrics(), []).text()
+    scraped = MetricsMiddleware(None, observer, engine.view, metrics().text, []).text()
     assert engine.reads == 1
     samples = values(scraped)
     assert samples["openstack_placement_up"] == (snapshot is not None)
