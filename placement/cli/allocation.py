@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote
 
 from osc_lib.command import command
@@ -28,6 +28,7 @@ from placement.insight.names import named
 
 _COLUMNS = ("at", "request_id", "global_request_id", "kind", "reason", "count", "request")
 _TABLE_COLUMNS = ("at", "reason", "count", "request", "request_id")
+_SUMMARY = ("by", "name", "requests", "per_hour")
 _LONG = ("project_id", "user_id", "microversion", "last_at", "superseded")
 _FILTERS = {
     "since": (
@@ -127,11 +128,10 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         if "project_id" in query:
             query["project_id"] = names.project(query["project_id"])
         if parsed_args.summary:
-            return SummaryRow._fields, self._summary(names, query, parsed_args)
+            return _SUMMARY, self._summary(names, query, parsed_args)
         query |= {"limit": "20", **given(parsed_args, _PAGE)}
         document = get(self.app, "/requests", query)
         of_table = is_table(parsed_args)
-        cell = _table_cell if of_table else _cell
         columns = columns_with_names(
             parsed_args,
             (*(_TABLE_COLUMNS if of_table else _COLUMNS), *(_LONG if parsed_args.long else ())),
@@ -140,10 +140,8 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
         known = _known(names, document["requests"]) if wants_names(parsed_args, ()) else {}
         if document["next"]:
             self.note(f"To list more: --marker {document['next']}")
-        return columns, (
-            cells((cell(request, name, known) for name in columns), known)
-            for request in document["requests"]
-        )
+        rows = (_row(each, known, of_table=of_table) for each in document["requests"])
+        return columns, (cells((row[name] for name in columns), known) for row in rows)
 
     def _summary(
         self, names: CommandNames, query: Mapping[str, str], arguments: argparse.Namespace
@@ -157,18 +155,24 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
                 **(names.projects if document["projects"] else {}),
             }
         self.note(period_line(document))
-        return (
-            cells((*row[:-1], Complete(row.per_hour, bars)), known)
-            for row in summary_rows(document)
-        )
+        return (cells(row, known) for row in _summary_rows(document))
 
 
-def _cell(recorded: Response, column: str, names: Names) -> object:
-    if column == "sentence":
-        return recorded["explanation"].get("sentence")
-    if column == "request":
-        return _request(recorded, names)
-    return recorded[column]
+def _row(recorded: Response, names: Names, *, of_table: bool) -> Mapping[str, object]:
+    """Return the cells by column.
+
+    In a table the time is the last one, and the id the one that nova logs, if there is one.
+    """
+    row: dict[str, object] = {
+        **recorded,
+        "request": _request(recorded, names),
+        "sentence": recorded["explanation"].get("sentence"),
+    }
+    if of_table:
+        row["at"] = recorded["last_at"]
+        row["reason"] = recorded["reason"] + (", superseded" if recorded["is_superseded"] else "")
+        row["request_id"] = recorded["global_request_id"] or recorded["request_id"]
+    return row
 
 
 def _request(recorded: Response, names: Names) -> object:
@@ -180,19 +184,6 @@ def _request(recorded: Response, names: Names) -> object:
     if not sentence:
         return facts(claim or {})
     return Complete(claim, lambda _: named(printable(sentence), names))
-
-
-def _table_cell(recorded: Response, column: str, names: Names) -> object:
-    """Return the cell of a table: the last time, and the id that nova logs, if there is one."""
-    if column == "at":
-        return recorded["last_at"]
-    if column == "reason":
-        return f"{recorded['reason']}{', superseded' if recorded['is_superseded'] else ''}"
-    if column == "request":
-        return _request(recorded, names)
-    if column == "request_id":
-        return recorded["global_request_id"] or recorded["request_id"]
-    return recorded[column]
 
 
 def _known(names: CommandNames, records: Iterable[Response]) -> Names:
@@ -207,8 +198,7 @@ def _known(names: CommandNames, records: Iterable[Response]) -> Names:
 
 
 MOST_BARS: Final = 48
-_NONE = "·"
-_BARS = "▁▂▃▄▅▆▇█"
+_BARS = "·▁▂▃▄▅▆▇█"
 _BY: Final = {
     "kinds": "kind",
     "reasons": "reason",
@@ -219,21 +209,12 @@ _BY: Final = {
 }
 
 
-class SummaryRow(NamedTuple):
-    """The number of requests with one name, in total and in each hour."""
-
-    by: str
-    name: str
-    requests: int
-    per_hour: Sequence[int]
-
-
-def summary_rows(document: Response) -> Iterator[SummaryRow]:
+def _summary_rows(document: Response) -> Iterator[tuple[object, ...]]:
     """Yield the row of all requests, then a row for each name of each list."""
-    yield SummaryRow("all", "", document["requests"], document["per_hour"])
-    for name, by in _BY.items():
-        for row in document[name]:
-            yield SummaryRow(by, row["name"], row["requests"], row["per_hour"])
+    everything = {**document, "name": ""}
+    for by, rows in (("all", [everything]), *((by, document[name]) for name, by in _BY.items())):
+        for row in rows:
+            yield by, row["name"], row["requests"], Complete(row["per_hour"], bars)
 
 
 def period_line(document: Response) -> str:
@@ -268,8 +249,5 @@ def bars(per_hour: Sequence[int]) -> str:
     first = len(per_hour) % hours  # the last bar has the current hour, and as many as the others
     sums = [sum(per_hour[:first])] if first else []
     sums += [sum(per_hour[at : at + hours]) for at in range(first, len(per_hour), hours)]
-    return "".join(_bar(number, max(sums)) for number in sums)
-
-
-def _bar(number: int, largest: int) -> str:
-    return _BARS[(number * len(_BARS) - 1) // largest] if number else _NONE
+    largest, highest = max([1, *sums]), len(_BARS) - 1
+    return "".join(_BARS[-(-number * highest // largest)] for number in sums)

@@ -111,7 +111,6 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         self, arguments: argparse.Namespace, names: CommandNames, listed: Sequence[Consumer]
     ) -> Table:
         of_table = is_table(arguments)
-        cell = _table_cell if of_table else _consumer_cell
         more = (*(_LONG_OF_TABLE if of_table else ()), *_LONG) if arguments.long else ()
         columns = columns_with_names(
             arguments, (*(_TABLE_COLUMNS if of_table else _COLUMNS), *more), _NAMES_OF_CONSUMER
@@ -122,9 +121,8 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
             known = {**names.servers(servers), **names.projects}
         if of_table and known.keys().isdisjoint(consumer["uuid"] for consumer in listed):
             columns = tuple(name for name in columns if name != "name")
-        return columns, [
-            cells((cell(consumer, name, known) for name in columns), known) for consumer in listed
-        ]
+        rows = (_row(consumer, known, of_table=of_table) for consumer in listed)
+        return columns, [cells((row[name] for name in columns), known) for row in rows]
 
     def _sums(
         self, arguments: argparse.Namespace, names: CommandNames, listed: Iterable[Consumer]
@@ -245,28 +243,22 @@ def _shares(
     return shares
 
 
-def _table_cell(consumer: Consumer, column: str, names: Names) -> object:
-    """Return the cell of a table, where a project has its name or its id."""
-    if column == "uuid":
-        return Complete(consumer["uuid"], printable)
-    if column == "type":
-        return consumer["type"] or UNKNOWN_TYPE
-    if column == "project_id":
-        project = consumer["project_id"]
-        return Complete(project, lambda _: printable(names.get(project, str(project))))
-    return _consumer_cell(consumer, column, names)
-
-
-def _consumer_cell(consumer: Consumer, column: str, names: Names) -> object:
-    if column == "name":
-        return names.get(consumer["uuid"])
-    if column == "project":
-        return names.get(consumer["project_id"])
-    providers = consumer["providers"]
-    if column == "providers":
-        return providers
-    value = consumer[column]
-    return Shown(value, partial(_allocations, providers)) if column == "allocations" else value
+def _row(consumer: Consumer, names: Names, *, of_table: bool) -> Mapping[str, object]:
+    """Return the cells by column; in a table, a project has its name or its id."""
+    project = consumer["project_id"]
+    row: dict[str, object] = {
+        **consumer,
+        "name": names.get(consumer["uuid"]),
+        "project": names.get(project),
+        "allocations": Shown(
+            consumer["allocations"], partial(_allocations, consumer["providers"])
+        ),
+    }
+    if of_table:
+        row["uuid"] = Complete(consumer["uuid"], printable)
+        row["type"] = consumer["type"] or UNKNOWN_TYPE
+        row["project_id"] = Complete(project, lambda uuid: printable(names.get(uuid, str(uuid))))
+    return row
 
 
 def _allocations(providers: Names, amounts: Mapping[str, Mapping[str, int]]) -> str:

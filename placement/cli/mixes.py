@@ -1,7 +1,7 @@
 """Options of ``openstack resource capacity show`` for mixes of shapes, and for other hosts."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 from osc_lib.exceptions import CommandError
@@ -87,31 +87,21 @@ def requests_of_flavors(app: OpenStackShell) -> Mapping[str, Sequence[tuple[str,
     return flavors.requests_of(app.client_manager.sdk_connection)
 
 
-def shape_lines(shapes: Sequence[Response]) -> str:
-    """Return a line for each shape of a mix: its number, its query, and how often it fits alone.
+def shape_line(shape: Response) -> str:
+    """Return the number of a shape of a mix, its query, and how often it fits alone.
 
-    >>> shape_lines([{"share": 20, "query": "resources=VCPU:8", "claims": 75, "at_most": 75}])
+    >>> shape_line({"share": 20, "query": "resources=VCPU:8", "claims": 75, "at_most": 75})
     '20 x resources=VCPU:8 (75 if nothing else is claimed)'
     """
-    return "\n".join(map(printable, _shape_lines(shapes)))
+    more = "" if shape["claims"] == shape["at_most"] else " or more"
+    alone = f"{shape['claims']}{more} if nothing else is claimed"
+    return printable(f"{shape['share']} x {shape['query']} ({alone})")
 
 
-def _shape_lines(shapes: Sequence[Response]) -> Iterator[str]:
-    for shape in shapes:
-        more = "" if shape["claims"] == shape["at_most"] else " or more"
-        alone = f"{shape['claims']}{more} if nothing else is claimed"
-        yield f"{shape['share']} x {shape['query']} ({alone})"
+def fleet_line(host: Response) -> str:
+    """Return a host that was removed, or how many were added.
 
-
-def fleet_lines(hosts: Sequence[Response]) -> str:
-    """Return a line for each host that was added or removed.
-
-    >>> fleet_lines([{"name": "cn1", "hosts": 10}])
+    >>> fleet_line({"name": "cn1", "hosts": 10})
     '10 hosts like cn1'
     """
-    return "\n".join(
-        f"{host['hosts']} hosts like {printable(host['name'])}"
-        if "hosts" in host
-        else printable(host["name"])
-        for host in hosts
-    )
+    return (f"{host['hosts']} hosts like " if "hosts" in host else "") + printable(host["name"])

@@ -36,18 +36,19 @@ _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
 _EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
-_AGGREGATES = frozenset({"--member-of", "--not-member-of"})
 
 
-class CloudNames:
-    """The names in nova and keystone, as far as the user of the session may list them.
+class CommandNames:
+    """The names for one command: each list is read at most once, and only if it is needed.
 
+    Names in nova and keystone are known as far as the user of the session may list them.
     ``failures`` has, by service, why names are unknown. A service that did not respond is not
     asked again.
     """
 
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
+    def __init__(self, app: OpenStackShell) -> None:
+        self._app = app
+        self._manager: Any = app.client_manager  # plugins add their clients as attributes
         self.failures: dict[str, str] = {}
         self._unresponsive: set[str] = set()
 
@@ -147,34 +148,7 @@ class CloudNames:
             raise ValueError(f"there is no endpoint of {service} in the catalog")
         return str(url).rstrip("/")
 
-
-class NamesDocument:
-    """The names of aggregates, projects and servers as JSON, read again after a minute."""
-
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
-        self._body = b""
-        self._read_at = float("-inf")
-
-    def body(self) -> bytes:
-        """Return the document: names by UUID for each kind, empty if they are unknown."""
-        if time.monotonic() - self._read_at > _SECONDS_TO_KEEP:
-            cloud = CloudNames(self._manager)
-            names = {
-                "aggregates": cloud.aggregates,
-                "projects": cloud.projects,
-                "servers": cloud.servers(),
-            }
-            self._body, self._read_at = json.dumps(names).encode(), time.monotonic()
-        return self._body
-
-
-class CommandNames(CloudNames):
-    """The names for one command: each list is read at most once, and only if it is needed."""
-
-    def __init__(self, app: OpenStackShell) -> None:
-        super().__init__(app.client_manager)
-        self._app = app
+    # --- providers ------------------------------------------------------------------------
 
     @cached_property
     def _all_providers(self) -> Sequence[Mapping[str, str]]:
@@ -250,13 +224,33 @@ class CommandNames(CloudNames):
 
 def resolve_groups(names: CommandNames, arguments: argparse.Namespace) -> None:
     """Replace the names of providers and aggregates in the options of a request by UUIDs."""
+    resolve = {
+        "--in-tree": names.provider,
+        "--member-of": names.aggregates_of,
+        "--not-member-of": names.aggregates_of,
+    }
     arguments.groups = [
-        (suffix, option, _uuids(names, option, value))
+        (suffix, option, resolve.get(option, str)(value))
         for suffix, option, value in arguments.groups or ()
     ]
 
 
-def _uuids(names: CommandNames, option: str, value: str) -> str:
-    if option == "--in-tree":
-        return names.provider(value)
-    return names.aggregates_of(value) if option in _AGGREGATES else value
+class NamesDocument:
+    """The names of aggregates, projects and servers as JSON, read again after a minute."""
+
+    def __init__(self, app: OpenStackShell) -> None:
+        self._app = app
+        self._body = b""
+        self._read_at = float("-inf")
+
+    def body(self) -> bytes:
+        """Return the document: names by UUID for each kind, empty if they are unknown."""
+        if time.monotonic() - self._read_at > _SECONDS_TO_KEEP:
+            cloud = CommandNames(self._app)
+            names = {
+                "aggregates": cloud.aggregates,
+                "projects": cloud.projects,
+                "servers": cloud.servers(),
+            }
+            self._body, self._read_at = json.dumps(names).encode(), time.monotonic()
+        return self._body

@@ -20,7 +20,6 @@ from placement.cli.client import consumers, failure, get
 from placement.cli.command import Table, WrittenOutput, given
 from placement.cli.names import NamesDocument
 from placement.core.model import Inventory
-from placement.core.text import printable
 from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import Response
@@ -30,7 +29,6 @@ from placement.insight.identity.model import (
     IMPORTANT,
     Identity,
     StoredAmounts,
-    nothing_found,
     rows_of,
 )
 from placement.insight.permissions import command as permissions_command
@@ -66,10 +64,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
         message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
         if message:
             self.note(message)
-        rows = list(rows_of(identity))
-        if not rows:
-            raise CommandError(printable(nothing_found(identity)))
-        return COLUMNS, map(cells, rows)
+        return COLUMNS, list(map(cells, rows_of(identity)))
 
 
 def _stored_amounts(app: OpenStackShell, source: str, target: str) -> StoredAmounts:
@@ -171,7 +166,7 @@ class ServeDashboard(WrittenOutput, command.Command):
 
     @cached_property
     def _names(self) -> NamesDocument:
-        return NamesDocument(self.app.client_manager)
+        return NamesDocument(self.app)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -3,7 +3,6 @@
 import argparse
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from osc_lib.command import command
@@ -33,7 +32,7 @@ Provider = Response
 Capacity = Response
 """The capacity of a group of roots, or for a flavor."""
 
-_SHOWN = {"shapes": mixes.shape_lines, "without": mixes.fleet_lines, "like": mixes.fleet_lines}
+_SHOWN = {"shapes": mixes.shape_line, "without": mixes.fleet_line, "like": mixes.fleet_line}
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
@@ -91,7 +90,9 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
                 Shown(capacity, _summary) for capacity in capacities.values()
             ]
         if parsed_args.mix:
-            shape = self._mix(parsed_args)
+            if explanation_command.has_request(parsed_args):
+                raise CommandError("Give either --mix or the options of a request.")
+            shape = mixes.mix_of(self.app, parsed_args.mix)
         else:
             resolve_groups(names, parsed_args)
             request = explanation_command.pairs_of(
@@ -102,18 +103,15 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         fields = {name: value for name, value in document.items() if name != "version"}
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
         fields |= {
-            name: Shown(fields[name], show) for name, show in _SHOWN.items() if fields.get(name)
+            name: Shown(fields[name], by_line(text))
+            for name, text in _SHOWN.items()
+            if fields.get(name)
         }
         if document.get("by"):
             fields["by"] = Shown(_with_names(document["by"], names), _of_groups)
         if "query" in document:
             fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
         return tuple(fields), cells(fields.values())
-
-    def _mix(self, arguments: argparse.Namespace) -> Sequence[tuple[str, str]]:
-        if explanation_command.has_request(arguments):
-            raise CommandError("Give either --mix or the options of a request.")
-        return mixes.mix_of(self.app, arguments.mix)
 
     def _of_flavors(
         self,
@@ -183,11 +181,12 @@ class ShowProviderTree(WrittenOutput, command.Lister):
             ("matches",),
         )
         aggregates = names.aggregates if "aggregates" in columns else {}
-        has_marks = len(matches) < len(providers)
-        return columns, (
-            cells((row.cell(name, has_marks=has_marks) for name in columns), aggregates)
-            for row in rows_of_trees(providers, matches)
+        marks = {True: "* ", False: "  "} if len(matches) < len(providers) else {}
+        rows = (
+            _row(provider, marks.get(provider["uuid"] in matches, "") + "  " * depth, matches)
+            for provider, depth in in_trees(providers)
         )
+        return columns, (cells((row[name] for name in columns), aggregates) for row in rows)
 
     def _providers(self, query: Mapping[str, str]) -> Sequence[Provider]:
         providers: Sequence[Provider] = get(self.app, "/providers", query)["providers"]
@@ -203,30 +202,20 @@ def _filters(arguments: argparse.Namespace, names: CommandNames) -> dict[str, st
     return query
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRow:
-    """A provider at its depth in the tree; ``matches`` is true if the options select it."""
-
-    provider: Provider
-    depth: int
-    matches: bool
-
-    def cell(self, column: str, *, has_marks: bool) -> object:
-        """Return the cell of a column; the name begins with the mark if there are marks."""
-        if column == "name":
-            mark = ("* " if self.matches else "  ") if has_marks else ""
-            indent = "  " * self.depth
-            return Shown(self.provider["name"], lambda name: f"{mark}{indent}{printable(name)}")
-        if column == "usage":
-            return Shown(self.provider["inventories"], _usage)
-        if column == "matches":
-            return self.matches
-        value = self.provider[column]
-        return Shown(value, by_line(printable)) if isinstance(value, list) else value
+def _row(provider: Provider, prefix: str, matches: Collection[str]) -> Mapping[str, object]:
+    """Return the cells by column; in a table, the name begins with the prefix."""
+    return {
+        **provider,
+        "name": Shown(provider["name"], lambda name: f"{prefix}{printable(name)}"),
+        "usage": Shown(provider["inventories"], _usage),
+        "traits": Shown(provider["traits"], by_line(printable)),
+        "aggregates": Shown(provider["aggregates"], by_line(printable)),
+        "matches": provider["uuid"] in matches,
+    }
 
 
-def rows_of_trees(providers: Sequence[Provider], matches: Collection[str]) -> Iterator[TreeRow]:
-    """Yield a row for each provider, parents before children, by name.
+def in_trees(providers: Sequence[Provider]) -> Iterator[tuple[Provider, int]]:
+    """Yield each provider with its depth in the tree, parents before children, by name.
 
     A provider whose parent is not among the providers is shown as a root.
     """
@@ -238,7 +227,7 @@ def rows_of_trees(providers: Sequence[Provider], matches: Collection[str]) -> It
     stack = [(provider, 0) for provider in children[None]]
     while stack:
         provider, depth = stack.pop()
-        yield TreeRow(provider, depth, provider["uuid"] in matches)
+        yield provider, depth
         stack += [(child, depth + 1) for child in children[provider["uuid"]]]
 
 

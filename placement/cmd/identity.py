@@ -12,7 +12,6 @@ from typing import Final
 from oslo_config import cfg
 
 from placement import db_api
-from placement.cmd.errors import CommandError
 from placement.conf.base import manage_command
 from placement.core.text import printable
 from placement.db.store import Store
@@ -26,7 +25,6 @@ from placement.insight.identity.model import (
     IMPORTANT,
     Identity,
     StoredAmounts,
-    nothing_found,
     rows_of,
 )
 from placement.insight.identity.sql import identify
@@ -66,9 +64,7 @@ def _stored_amounts(store: Store, source: str, target: str) -> StoredAmounts:
 
 
 def _text(identity: Identity) -> str:
-    """Return the table.  Raises: CommandError if nothing is found."""
-    rows = list(rows_of(identity))
-    if not rows:
-        raise CommandError(printable(nothing_found(identity)))
+    """Return the table.  Raises: NothingFound."""
+    rows = rows_of(identity)
     texts = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     return table_text(COLUMNS, texts, IMPORTANT)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, Self
 
 from placement.core.model import Inventory, ProviderSummary
-from placement.core.text import timestamp
+from placement.core.text import printable, timestamp
 from placement.exception import BadRequest
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import Response, read_time
@@ -30,6 +30,10 @@ DAYS: Final = 7
 
 class CannotPlan(BadRequest):
     """The change is not possible; the message states the reason and the action."""
+
+
+class NothingFound(BadRequest):
+    """No provider has the name, and no request with it was refused."""
 
 
 class NameConflict(NamedTuple):
@@ -148,14 +152,6 @@ ReadAmounts = Callable[[str, str], StoredAmounts]
 """Reads the amounts for the UUIDs of the provider to adopt and of the provider that adopts."""
 
 
-def nothing_found(identity: Identity) -> str:
-    """Return the message for a name that matches no provider."""
-    return (
-        f"No provider has the name or UUID {identity.name}, with or without a domain, and no "
-        "request with it was refused. `openstack resource provider list` shows all providers."
-    )
-
-
 def match_of(
     requested_name: str, name: str, uuid: str = "", *, is_root: bool = True
 ) -> str | None:
@@ -191,11 +187,17 @@ Row = Sequence[str | int | None]
 
 
 def rows_of(identity: Identity) -> Iterator[Row]:
-    """Yield a row for each provider and conflict.
+    """Yield a row for each provider and conflict.  Raises: NothingFound if there are none.
 
     A conflict has the UUID and the name of the request, its time as ``updated_at``, and as
     ``holder`` the UUID of the provider that had the name or UUID.
     """
+    if not (identity.matches or identity.conflicts):
+        raise NothingFound(
+            f"No provider has the name or UUID {printable(identity.name)}, with or without a "
+            "domain, and no request with it was refused. `openstack resource provider list` shows "
+            "all providers."
+        )
     for match in identity.matches:
         provider = match.provider
         at = timestamp(provider.changed_at)
