@@ -23,7 +23,6 @@ from placement.db.store import Store
 
 LOG = logging.getLogger(__name__)
 
-
 _ENCODE = "Write the character @ of a user or a password as %40"
 
 
@@ -109,17 +108,13 @@ def store(conf: cfg.ConfigOpts) -> Store:
         _wait_for(ready)
         suitability.check(ready)
         if conf.placement_database.sync_on_startup:
-            _upgrade(ready)
+            from placement.db.schema import migration  # noqa: PLC0415  alembic takes 0.1 s
+
+            migration.prepare(ready)
         _check_and_complete(ready)
         ready.dispose()  # servers fork later: child processes open new connections
         ready.is_ready = True
     return ready
-
-
-def _upgrade(store: Store) -> None:
-    from placement.db.schema import migration  # noqa: PLC0415, alembic takes 0.1 s of each start
-
-    migration.prepare(store)
 
 
 def _check_and_complete(store: Store) -> None:

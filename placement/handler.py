@@ -168,20 +168,16 @@ class PlacementHandler:
         handler = route.methods.get(environ["REQUEST_METHOD"])
         if handler is None:
             raise exception.MethodNotAllowed(tuple(route.methods))
-        environ[ROUTE] = _with_canonical_uuids(route.parameters)
+        environ[ROUTE] = {
+            name: canonical(text) if name.endswith("uuid") else text
+            for name, text in route.parameters.items()
+        }
         environ[TEMPLATE] = route.template
         response = handler(request)
         if not is_versioned:
             # browsers may cache the response, for If-None-Match; shared proxies may not
             response.headers["cache-control"] = "private, no-cache"
         return response
-
-
-def _with_canonical_uuids(parameters: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: canonical(text) if name.endswith("uuid") else text
-        for name, text in parameters.items()
-    }
 
 
 def _path(environ: WSGIEnvironment) -> str:

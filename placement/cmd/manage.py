@@ -4,7 +4,8 @@ import argparse
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import prettytable
@@ -129,16 +130,14 @@ def _migrate_data(conf: cfg.ConfigOpts) -> int:
     with db_api.opened(conf) as store:
         revisions.check_has_tables(store)
         run = _Run(store, data_migrations.all_of(db_api.incomplete_consumer(conf)))
-        return _run_migrations(run, limit, once=max_count is not None)
-
-
-def _run_migrations(run: "_Run", limit: int, *, once: bool) -> int:
-    if not once:
-        print(f"Running batches of {limit} until complete")
-        while run.batch(limit):
-            pass
-    migrated_some = once and run.batch(limit) > 0
-    print(run.table())
+        if max_count is None:
+            print(f"Running batches of {limit} until complete")
+            while run.batch(limit):
+                pass
+        migrated_some = max_count is not None and run.batch(limit) > 0
+    table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
+    table.add_rows([[name, migrated, migrated] for name, migrated in run.counts.items()])
+    print(table)
     if migrated_some:
         return 1
     if run.failed:
@@ -155,29 +154,28 @@ def _positive(text: str) -> int | None:
     return number if number > 0 else None
 
 
+@dataclass
 class _Run:
     """One run of the migrations, with the numbers of migrated rows."""
 
-    def __init__(self, store: Store, migrations: dict[str, Migration]) -> None:
-        self._store = store
-        self._migrations = migrations
-        self._counts = Counter[str]()
-        self.failed = False
+    store: Store
+    migrations: Mapping[str, Migration]
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: bool = False
 
     def batch(self, limit: int) -> int:
         """Migrate at most ``limit`` rows in all migrations; return their number."""
         remaining = limit
-        for name in self._migrations:
-            if remaining <= 0:
-                break
-            migrated = self._run_one(name, remaining)
-            self._counts[name] += migrated
-            remaining -= migrated
+        for name in self.migrations:
+            if remaining > 0:
+                migrated = self._run_one(name, remaining)
+                self.counts[name] += migrated
+                remaining -= migrated
         return limit - remaining
 
     def _run_one(self, name: str, limit: int) -> int:
         try:
-            migrated = self._migrations[name](self._store, limit)
+            migrated = self.migrations[name](self.store, limit)
         except Exception:
             print(f"Error attempting to run {name}")
             LOG.exception("Error attempting to run %s", name)
@@ -186,13 +184,6 @@ class _Run:
         if migrated:
             print(f"{migrated} rows matched query {name}, {migrated} migrated")
         return migrated
-
-    def table(self) -> str:
-        """Return the counts as a table."""
-        table = prettytable.PrettyTable(["Migration", "Total Found", "Completed"])
-        rows = [[name, migrated, migrated] for name, migrated in self._counts.items()]
-        table.add_rows(rows)
-        return str(table)
 
 
 if __name__ == "__main__":

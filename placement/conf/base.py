@@ -15,7 +15,7 @@ import placement
 T = TypeVar("T")
 
 group = None
-_PATHS = [
+options = [
     cfg.StrOpt(
         "pybasedir",
         default=str(Path(placement.__file__).parent.parent),
@@ -31,8 +31,6 @@ The top-level directory for state of the service.
 The option is accepted for tools that expect it: the service stores its state only in the database.
 """,
     ),
-]
-_PROCESS = [
     cfg.StrOpt(
         "tempdir",
         help="Accepted for compatibility and without effect. The environment variable TMPDIR "
@@ -44,7 +42,6 @@ _PROCESS = [
         help="Log the value of every option when the service starts, at level DEBUG.",
     ),
 ]
-options = [*_PATHS, *_PROCESS]
 
 
 CONFIG_DIR_VARIABLE = "OS_PLACEMENT_CONFIG_DIR"
