@@ -7,9 +7,8 @@ Keystone.
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import requests
@@ -38,21 +37,11 @@ PATH = "/healthcheck"
 _CHECKS = "placement.checks"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The result of one check; ``error`` is None if it passed."""
+class CheckResult(NamedTuple):
+    """The name of a check with its detail, or with its error if it has not passed."""
 
-    name: str
-    detail: str
-    error: str | None = None
-
-    def __str__(self) -> str:
-        """Return name and detail, or the error.
-
-        >>> str(CheckResult("snapshot", "3 providers"))
-        'snapshot: 3 providers'
-        """
-        return f"{self.name}: {self.error or self.detail}"
+    text: str
+    has_passed: bool
 
 
 class HealthChecks:
@@ -61,55 +50,55 @@ class HealthChecks:
     def __init__(
         self, store: Store, current: Callable[[], Snapshot], keystone_url: str | None
     ) -> None:
-        self._store = store
-        self._current = current
-        self._schema = _Cached(partial(_checked, "schema", self._revision))
         keystone = partial(_keystone_status, keystone_url)
-        self._keystone = _Cached(partial(_checked, "keystone", keystone))
+        self._database = _Check("database", partial(_reached, store))
+        self._schema = _Check("schema", partial(_revision, store), CACHE_SECONDS)
+        self._snapshot = _Check("snapshot", lambda: f"{current().size} providers")
+        self._keystone = _Check("keystone", keystone, CACHE_SECONDS)
 
     def results(self) -> Sequence[CheckResult]:
         """Return the results; without a database there is nothing else to check in it."""
-        database = _checked("database", self._check_database)
-        keystone = self._keystone()
-        if database.error is not None:
+        database, keystone = self._database(), self._keystone()
+        if not database.has_passed:
             return [database, keystone]
-        snapshot = _checked("snapshot", lambda: f"{self._current().size} providers")
-        return [database, self._schema(), snapshot, keystone]
-
-    def _check_database(self) -> str:
-        self._store.probe()
-        return "reachable"
-
-    def _revision(self) -> str:
-        revisions.check_is_new_enough(self._store)
-        return revisions.version(self._store) or "none"
+        return [database, self._schema(), self._snapshot(), keystone]
 
 
-class _Cached:
+class _Check:
     """A check whose result is cached for some seconds.
 
     While one thread repeats the check, other threads return the cached result: a Keystone that
     does not respond would otherwise block all threads of the service, one after another.
     """
 
-    def __init__(self, check: Callable[[], CheckResult]) -> None:
-        self._check = check
+    def __init__(self, name: str, detail: Callable[[], str], seconds: float = 0) -> None:
+        self._name, self._detail, self._seconds = name, detail, seconds
         self._result: CheckResult | None = None
         self._repeat_at = 0.0
 
     def __call__(self) -> CheckResult:
         now = time.monotonic()
         if self._result is None or now >= self._repeat_at:
-            self._repeat_at = now + CACHE_SECONDS
-            self._result = self._check()
+            self._repeat_at = now + self._seconds
+            self._result = self._checked()
         return self._result
 
+    def _checked(self) -> CheckResult:
+        try:
+            return CheckResult(f"{self._name}: {self._detail()}", has_passed=True)
+        except _FAILURES as error:
+            reason = str(error) or type(error).__name__
+            return CheckResult(f"{self._name}: {reason}", has_passed=False)
 
-def _checked(name: str, check: Callable[[], str]) -> CheckResult:
-    try:
-        return CheckResult(name, check())
-    except _FAILURES as error:
-        return CheckResult(name, "", str(error) or type(error).__name__)
+
+def _reached(store: Store) -> str:
+    store.probe()
+    return "reachable"
+
+
+def _revision(store: Store) -> str:
+    revisions.check_is_new_enough(store)
+    return revisions.version(store) or "none"
 
 
 def _keystone_status(url: str | None) -> str:
@@ -157,11 +146,11 @@ class Backend(pluginbase.HealthcheckBaseExtension):
         """Return whether all checks pass, and the results by check."""
         checks: HealthChecks = self.conf[_CHECKS]
         results = checks.results()
-        failed = [str(result) for result in results if result.error is not None]
+        failed = [result.text for result in results if not result.has_passed]
         for line in failed:
             LOG.warning("Health check failed: %s", line)
         return pluginbase.HealthcheckResult(
             available=not failed,
             reason="; ".join(failed) or "OK",
-            details=", ".join(map(str, results)),
+            details=", ".join(result.text for result in results),
         )
