@@ -1,10 +1,11 @@
 """Creates the services and the WSGI application from the configuration."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from types import ModuleType
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+from wsgiref.types import WSGIApplication
 
+import webob
 from oslo_config import cfg
 
 from placement import db_api
@@ -73,12 +74,8 @@ def check(config: cfg.ConfigOpts) -> None:
     """
     if config.metrics.enabled:
         metrics.check_is_available(config)
-    middleware.pipeline(_unused, config)
+    middleware.pipeline(webob.Response(), config)
     auth.check_is_configured(config)
-
-
-def _unused(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-    raise NotImplementedError
 
 
 def inventory_text(

@@ -66,12 +66,7 @@ def facts(values: Mapping[str, object]) -> Shown[Mapping[str, object]]:
 
 def aligned(values: Mapping[str, int]) -> Shown[Mapping[str, int]]:
     """Return numbers by name; in a table they are one per line, in columns."""
-    return Shown(values, _aligned)
-
-
-def _aligned(values: Mapping[str, int]) -> str:
     width = max((len(name) for name in values), default=0) + 1
     digits = max((len(str(value)) for value in values.values()), default=0)
-    return "\n".join(
-        f"{printable(name) + ':':<{width}} {value:>{digits}}" for name, value in values.items()
-    )
+    lines = [f"{printable(name) + ':':<{width}} {values[name]:>{digits}}" for name in values]
+    return Shown(values, lambda _: "\n".join(lines))
