@@ -24,13 +24,7 @@ from placement.dashboard.proxy import LocalDashboard, UpstreamResponse
 from placement.insight.consumers.model import ListedConsumer
 from placement.insight.documents import Response
 from placement.insight.identity.command import add_identity_arguments, write_plan
-from placement.insight.identity.model import (
-    COLUMNS,
-    IMPORTANT,
-    Identity,
-    StoredAmounts,
-    rows_of,
-)
+from placement.insight.identity.model import COLUMNS, IMPORTANT, Identity, StoredAmounts, rows_of
 from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions.command import (
     DENIED,

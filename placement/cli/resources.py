@@ -12,13 +12,7 @@ from osc_lib.shell import OpenStackShell
 from placement.cli import mixes
 from placement.cli.cells import Shown, aligned, by_line, cells, query_cell
 from placement.cli.client import get
-from placement.cli.command import (
-    Table,
-    WrittenOutput,
-    add_options,
-    columns_with_names,
-    given,
-)
+from placement.cli.command import Table, WrittenOutput, add_options, columns_with_names, given
 from placement.cli.names import CommandNames, resolve_groups
 from placement.core.capacity import occupation, usable
 from placement.core.model import Inventory
@@ -114,10 +108,7 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         return tuple(fields), cells(fields.values())
 
     def _of_flavors(
-        self,
-        names: CommandNames,
-        arguments: argparse.Namespace,
-        fleet: Sequence[tuple[str, str]],
+        self, names: CommandNames, arguments: argparse.Namespace, fleet: Sequence[tuple[str, str]]
     ) -> Mapping[str, Response]:
         """Return the capacity by flavor.  Raises: CommandError."""
         if arguments.mix or explanation_command.has_request(arguments):

@@ -12,12 +12,7 @@ from oslo_log import log
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from placement import terminal
-from placement.conf.base import (
-    CONFIG_DIR_VARIABLE,
-    CONFIG_FILE,
-    config_files,
-    with_options_in_use,
-)
+from placement.conf.base import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files, with_options_in_use
 from placement.core.text import printable_lines
 from placement.db import errors
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed

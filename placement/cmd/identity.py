@@ -20,13 +20,7 @@ from placement.insight.consumers.model import ConsumerFilter
 from placement.insight.consumers.sql import all_matching
 from placement.insight.documents import document
 from placement.insight.identity import command as identity_command
-from placement.insight.identity.model import (
-    COLUMNS,
-    IMPORTANT,
-    Identity,
-    StoredAmounts,
-    rows_of,
-)
+from placement.insight.identity.model import COLUMNS, IMPORTANT, Identity, StoredAmounts, rows_of
 from placement.insight.identity.sql import identify
 from placement.objects import inventory, usage
 

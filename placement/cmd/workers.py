@@ -62,11 +62,7 @@ class Worker(cotyledon.Service):  # type: ignore[misc,unused-ignore]  # untyped 
 
 
 def run(
-    settings: Settings,
-    *,
-    count: int,
-    reload: Callable[[], None],
-    preload: Callable[[], None],
+    settings: Settings, *, count: int, reload: Callable[[], None], preload: Callable[[], None]
 ) -> None:
     """Serve with ``count`` worker processes until SIGTERM or SIGINT; does not return.
 

@@ -3,9 +3,7 @@
 from oslo_config import cfg
 
 group = cfg.OptGroup(
-    "placement_database",
-    title="Placement database",
-    help="The database of the service.",
+    "placement_database", title="Placement database", help="The database of the service."
 )
 
 options = [

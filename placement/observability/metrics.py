@@ -228,7 +228,5 @@ def _of_snapshot(view: View | None, library: Any) -> Iterator[Any]:
         count, age = view.snapshot.size, time.monotonic() - view.refreshed
         yield gauge("placement_snapshot_providers", "Number of resource providers.", count)
         yield gauge(
-            "placement_snapshot_age_seconds",
-            "Seconds since the snapshot last changed.",
-            age,
+            "placement_snapshot_age_seconds", "Seconds since the snapshot last changed.", age
         )
