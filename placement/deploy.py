@@ -24,7 +24,6 @@ from placement.insight.recording.recorder import Recorder, RecorderSettings
 from placement.insight.recording.reports import KNOWN_EVENTS, OperatorReports
 from placement.insight.whatif.gauge import SurvivalGauge, survival_counts
 from placement.observability import health, metrics
-from placement.observability.health import HealthChecks
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
 
@@ -62,7 +61,7 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
         application = DashboardMiddleware(application, headers)
     if config.healthcheck.enabled:
         current, url = app_services.engine.current, auth.keystone_url(config)
-        checks = HealthChecks(app_services.store, current, url)
+        checks = health.HealthChecks(app_services.store, current, url)
         application = health.with_health_checks(application, config, checks)
     return application, app_services.engine
 

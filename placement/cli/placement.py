@@ -26,14 +26,6 @@ from placement.insight.documents import Response
 from placement.insight.identity.command import add_identity_arguments, write_plan
 from placement.insight.identity.model import COLUMNS, IMPORTANT, Identity, StoredAmounts, rows_of
 from placement.insight.permissions import command as permissions_command
-from placement.insight.permissions.command import (
-    DENIED,
-    add_permission_arguments,
-    remarks,
-    summary,
-    table,
-    yes_or_no,
-)
 from placement.insight.permissions.model import Permissions
 from placement.microversion import UNVERSIONED
 
@@ -85,21 +77,21 @@ class CheckPermission(WrittenOutput, command.Lister):
     important = permissions_command.IMPORTANT
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add_permission_arguments(parser)
+        permissions_command.add_permission_arguments(parser)
         parser.add_argument("--service", help="Check only the calls of this service.")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         query = given(parsed_args, ("project_id", "service"))
         query["roles"] = ",".join(parsed_args.roles)
         report = cast("Permissions", get(self.app, "/permissions", query))
-        self.exit_status = DENIED if report["denied"] else 0
-        self.note(*remarks(report), summary(report))
-        columns, rows = table(report, parsed_args)
+        self.exit_status = permissions_command.DENIED if report["denied"] else 0
+        self.note(*permissions_command.remarks(report), permissions_command.summary(report))
+        columns, rows = permissions_command.table(report, parsed_args)
         return columns, [list(map(_permission_cell, row)) for row in rows]
 
 
 def _permission_cell(value: object) -> object:
-    return Shown(value, yes_or_no) if isinstance(value, bool) else value
+    return Shown(value, permissions_command.yes_or_no) if isinstance(value, bool) else value
 
 
 class ListClients(WrittenOutput, command.Lister):

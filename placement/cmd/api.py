@@ -22,7 +22,6 @@ from sqlalchemy.engine import make_url
 
 from placement import db_api, exception, wsgi
 from placement.cmd import errors, workers
-from placement.cmd.errors import CommandError
 from placement.cmd.server import Settings, bound_socket, serve
 from placement.cmd.wsgi_call import refusal
 from placement.conf.base import config_files
@@ -165,7 +164,7 @@ def load_configuration(options: argparse.Namespace, conf: cfg.ConfigOpts) -> Non
     try:
         wsgi.read_configuration(files, defaults, options.configuration, conf)
     except cfg.RequiredOptError as error:
-        raise CommandError(
+        raise errors.CommandError(
             f"{errors.message(error)} To try the service without any configuration: "
             "placement-api --development"
         ) from None
@@ -195,12 +194,12 @@ def _check_is_own(*paths: Path) -> None:
     """Check that this user owns the files, or the links to them.  Raises: CommandError."""
     for path in paths:
         if (owner := path.lstat().st_uid) != os.geteuid():
-            raise CommandError(
+            raise errors.CommandError(
                 f"{path} belongs to the user with the ID {owner}, who could replace the database. "
                 "Choose another directory: placement-api --development DIR"
             )
         if path.name == DATABASE_FILE and path.is_symlink():
-            raise CommandError(
+            raise errors.CommandError(
                 f"{path} is a symbolic link. Remove it, or set [placement_database]connection."
             )
 
@@ -209,7 +208,7 @@ def check_noauth2_is_local(options: argparse.Namespace, conf: cfg.ConfigOpts) ->
     """Check that noauth2 is not reachable from a network.  Raises: CommandError."""
     is_noauth2 = conf.api.auth_strategy == auth.NOAUTH2
     if is_noauth2 and not (options.allow_noauth2_on_network or _is_loopback(options.host)):
-        raise CommandError(
+        raise errors.CommandError(
             f"auth_strategy is noauth2, which accepts every token, and {options.host} is "
             "reachable from the network. Listen on 127.0.0.1, set [api]auth_strategy to "
             "keystone, or add --allow-noauth2-on-network to accept this."

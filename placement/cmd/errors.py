@@ -16,7 +16,6 @@ from placement.conf.base import CONFIG_DIR_VARIABLE, CONFIG_FILE, config_files, 
 from placement.core.text import printable_lines
 from placement.db import errors
 from placement.exception import DatabaseUnavailable, PlacementException, PolicyCheckFailed
-from placement.terminal import INTERRUPTED
 
 LOG = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ def run(
     except KeyboardInterrupt:
         terminal.discard_unwritten()
         print(f"{program}: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return terminal.INTERRUPTED
 
 
 def message(error: BaseException) -> str:

@@ -13,7 +13,6 @@ from placement.cmd.errors import CommandError
 from placement.fitted_tables import table_text
 from placement.insight.documents import document
 from placement.insight.permissions import command as permissions_command
-from placement.insight.permissions.command import DENIED, yes_or_no
 from placement.insight.permissions.model import SERVICES, Permissions, permissions
 from placement.policy import Policy, policy_files, rule_names
 from placement.policy.files import problems
@@ -48,7 +47,7 @@ def run(conf: cfg.ConfigOpts) -> int:
         service=options.service,
     )
     print(json.dumps(document(**report)) if options.json else _text(report, options))
-    return DENIED if report["denied"] else ALLOWED
+    return permissions_command.DENIED if report["denied"] else ALLOWED
 
 
 def _text(report: Permissions, options: argparse.Namespace) -> str:
@@ -61,4 +60,4 @@ def _text(report: Permissions, options: argparse.Namespace) -> str:
 
 
 def _cell(value: object) -> str:
-    return yes_or_no(value) if isinstance(value, bool) else str(value)
+    return permissions_command.yes_or_no(value) if isinstance(value, bool) else str(value)

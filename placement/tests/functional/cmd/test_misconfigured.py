@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.cmd import api, errors, manage, status
+from placement import terminal
+from placement.cmd import api, manage, status
 from placement.db.schema import migration
 from placement.tests.support.processes import IS_ROOT, skip_unless_readable_by_nobody
 
@@ -194,6 +195,6 @@ def test_an_interrupted_command(run, tmp_path, monkeypatch):
     configure(tmp_path, WORKING)
     monkeypatch.setattr(migration, "sync", interrupted)
     assert run("placement-manage", "db", "sync") == (
-        errors.INTERRUPTED,
+        terminal.INTERRUPTED,
         "placement-manage: interrupted\n",
     )
