@@ -74,7 +74,11 @@ def _print_current(store: Store, arguments: Any) -> None:
     snapshot = Engine(store).current()
     if arguments.host is not None:
         question = replace(question, root=_provider(snapshot, arguments.host))
-    _print(as_json(explained(snapshot, question)), is_json=arguments.json)
+    document = as_json(explained(snapshot, question))
+    if arguments.json:
+        print(json.dumps(document, indent=2))
+    else:
+        _write(as_text(document))
 
 
 def _version(text: str) -> microversion.Version:
@@ -99,7 +103,7 @@ def _provider(snapshot: Snapshot, host: str) -> str:
 def _print_recorded(store: Store, request_id: str, *, is_json: bool) -> None:
     recorded = sql.of_request(store, request_id)
     if is_json:
-        _print(render.recorded_requests(recorded, request_id=request_id), is_json=True)
+        print(json.dumps(render.recorded_requests(recorded, request_id=request_id), indent=2))
         return
     for record in recorded:
         _print_record(render.recorded_request(record, request_id))
@@ -131,13 +135,6 @@ def _named(value: Any) -> str:
     if isinstance(value, dict) and "uuid" in value:
         return f"{value['name']} ({value['uuid']})" if "name" in value else str(value["uuid"])
     return str(value)
-
-
-def _print(document: Response, *, is_json: bool) -> None:
-    if is_json:
-        print(json.dumps(document, indent=2))
-    else:
-        _write(as_text(document))
 
 
 def _write(text: str) -> None:
