@@ -22,7 +22,7 @@ from placement.db import usage_counters
 from placement.db.maintenance import data_migrations
 from placement.db.maintenance.used_numbers import used_numbers
 from placement.db.schema import revisions
-from placement.db.schema.compatibility import IncompatibleSchema
+from placement.db.schema.revisions import IncompatibleSchema
 from placement.db.store import Store
 from placement.db.tables import (
     inventories,

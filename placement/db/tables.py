@@ -15,7 +15,7 @@ import sqlalchemy as sa
 metadata = sa.MetaData()
 
 # Revisions after the first one that add tables and columns. The ``info`` of such a table or column
-# has the key ``revision``, by which ``placement.db.schema.compatibility`` compares a database.
+# has the key ``revision``, by which ``placement.db.schema.revisions`` compares a database.
 CONSUMER_TYPES = "422ece571366"
 OURS = "c0de5a1d7e09"
 EQUAL_REQUESTS = "c0de5a1d7e10"

@@ -17,7 +17,7 @@ from oslo_middleware import healthcheck
 from oslo_middleware.healthcheck import pluginbase
 
 from placement.core.snapshot.snapshot import Snapshot
-from placement.db.schema import compatibility, revisions
+from placement.db.schema import revisions
 from placement.db.store import Store
 from placement.exception import PlacementException
 
@@ -27,7 +27,7 @@ _SERVER_ERROR = 500
 _FAILURES = (
     PlacementException,
     revisions.SchemaTooOld,
-    compatibility.IncompatibleSchema,
+    revisions.IncompatibleSchema,
     requests.RequestException,
 )
 

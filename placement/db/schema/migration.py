@@ -26,16 +26,15 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
-from placement.db import clocks, errors
+from placement.db import clocks, errors, tables
 from placement.db.maintenance.reconcile import (
     Report,
     advance_sequences,
     convert_uuids,
     reconcile,
 )
-from placement.db.schema import compatibility, seed
-from placement.db.schema.compatibility import BASE, REVISIONS
-from placement.db.schema.revisions import recorded as recorded_revision
+from placement.db.schema import revisions, seed
+from placement.db.schema.revisions import BASE, REVISIONS
 from placement.db.store import Store, ignore
 
 LOG = logging.getLogger(__name__)
@@ -46,8 +45,7 @@ _LOCK_NUMBER = 7_034_150_918  # PostgreSQL identifies a lock by number
 _LOCK_TIMEOUT_SECONDS = 3600
 _FORBIDDEN = 1105
 
-# The newest revision, and the newest one of other implementations
-HEAD, COMMON_HEAD = compatibility.HEAD, compatibility.COMMON_HEAD
+HEAD, COMMON_HEAD = revisions.HEAD, revisions.COMMON_HEAD
 
 
 class UpgradeInterrupted(RuntimeError):  # noqa: N818
@@ -160,16 +158,13 @@ def _is_upgradable(connection: sa.Connection) -> bool:
     At an unknown revision that only adds to the schema, the revision of this service is applied
     if its tables or columns are missing; otherwise the database is not changed.
     """
-    recorded = recorded_revision(connection)
-    comparison = compatibility.compare(connection)
-    if recorded is None:
+    comparison = revisions.compare(connection)
+    recorded, unknown = comparison.revision, comparison.unknown_revision()
+    if unknown is None:
+        comparison.check_is_applied()
         return True
-    if recorded in REVISIONS:
-        comparison.check_is_applied(recorded)
-        return True
-    comparison.check_additive(recorded)
     if not comparison.missing:
-        LOG.warning(compatibility.UNKNOWN_REVISION.format(recorded))
+        LOG.warning(unknown)
         return False
     LOG.warning(
         "The database is at revision %s, which this release does not know and which only adds "
@@ -189,8 +184,7 @@ def stamp(store: Store, revision: str) -> None:
     """
     script = ScriptDirectory.from_config(_config()).get_revision(revision)
     with _exclusive(store) as connection:
-        comparison = compatibility.compare(connection)
-        comparison.check_can_stamp(script.revision if script else BASE)
+        revisions.compare(connection).check_can_stamp(script.revision if script else BASE)
         # also if the database records a revision that has no script
         command.stamp(_config(connection), revision, purge=True)
 
@@ -205,9 +199,46 @@ def _config(connection: sa.Connection | None = None) -> Config:
 # --- steps of revisions ---------------------------------------------------------------------
 
 
-def has_column(table: str, column: str) -> bool:
-    """Return whether a table has a column."""
-    return column in _names(_inspector().get_columns(table))
+def apply(revision: str) -> None:
+    """Create the tables and columns of a revision, and the indexes on them, unless they exist."""
+    for table in tables.metadata.sorted_tables:
+        is_new = table.info.get("revision", REVISIONS[0]) == revision
+        columns = [
+            column
+            for column in table.columns
+            if column.info.get("revision", revision if is_new else None) == revision
+        ]
+        if is_new and not _inspector().has_table(table.name):
+            op.create_table(table.name, *map(_copy, columns), *_unique_keys(table))
+        present = _names(_inspector().get_columns(table.name)) if columns else set()
+        for column in columns:
+            if column.name not in present:
+                with op.batch_alter_table(table.name) as altered:
+                    altered.add_column(_copy(column))
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            if set(columns).intersection(index.columns):
+                index.create(op.get_bind(), checkfirst=True)
+
+
+def _copy(column: sa.Column[Any]) -> sa.Column[Any]:
+    """Return a column with its foreign key: it must not belong to a table yet."""
+    keys = (sa.ForeignKey(key.target_fullname, name=key.name) for key in column.foreign_keys)
+    return sa.Column(
+        column.name,
+        column.type,
+        *keys,
+        primary_key=column.primary_key,
+        autoincrement=column.autoincrement,
+        nullable=column.nullable,
+        server_default=column.server_default,
+    )
+
+
+def _unique_keys(table: sa.Table) -> list[sa.UniqueConstraint]:
+    """Return unique constraints in the order of their columns."""
+    keys = [key for key in table.constraints if isinstance(key, sa.UniqueConstraint)]
+    order = table.columns.keys()
+    return sorted(keys, key=lambda key: order.index(key.columns.keys()[0]))
 
 
 def has_foreign_key(table: str, name: str) -> bool:
@@ -215,34 +246,10 @@ def has_foreign_key(table: str, name: str) -> bool:
     return name in _names(_inspector().get_foreign_keys(table))
 
 
-def create(table: sa.Table) -> None:
-    """Create a table and its indexes unless they exist, with the columns of later revisions.
-
-    An existing table may lack these columns: their revision also creates the indexes on them.
-    """
-    if not _inspector().has_table(table.name):
-        op.execute(sa.schema.CreateTable(table))
-    for index in sorted(table.indexes, key=lambda index: str(index.name)):
-        if all(has_column(table.name, column.name) for column in index.columns):
-            index.create(op.get_bind(), checkfirst=True)
-
-
-def create_table(name: str, *columns: sa.schema.SchemaItem) -> None:
-    """Create a table unless it exists."""
-    if not _inspector().has_table(name):
-        op.create_table(name, *columns)
-
-
-def add_column(table: str, column: sa.Column[Any]) -> None:
-    """Add a column unless the table has it."""
-    if not has_column(table, column.name):
-        op.add_column(table, column)
-
-
-def create_index(name: str, table: str, columns: Sequence[str], *, unique: bool = False) -> None:
+def create_index(name: str, table: str, columns: Sequence[str]) -> None:
     """Create an index unless it exists."""
     if name not in _names(_inspector().get_indexes(table)):
-        op.create_index(name, table, list(columns), unique=unique)
+        op.create_index(name, table, columns)
 
 
 def drop_index(name: str, table: str) -> None:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from placement.cmd import manage
 from placement.db.schema import migration, revisions
-from placement.db.schema.compatibility import RevisionNotApplied
+from placement.db.schema.revisions import RevisionNotApplied
 from placement.tests.support.sql import execute, scalar
 
 ALEMBIC_VERSION = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"

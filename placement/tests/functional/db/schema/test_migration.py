@@ -9,9 +9,9 @@ from alembic.script import ScriptDirectory
 from placement import db_api
 from placement.core.model import Inventory
 from placement.db import clocks, tables, usage_counters
-from placement.db.schema import compatibility, migration, revisions, seed
-from placement.db.schema.compatibility import IncompatibleSchema
+from placement.db.schema import migration, revisions, seed
 from placement.db.schema.migration import COMMON_HEAD
+from placement.db.schema.revisions import REVISIONS, IncompatibleSchema
 from placement.db.store import Store
 from placement.engine.engine import Engine
 from placement.insight.recording.model import RecordedFilter
@@ -180,16 +180,16 @@ def described(engine):
 
 def test_upstream_revisions_precede_ours():
     script = ScriptDirectory.from_config(migration._config())
-    revisions = [each.revision for each in script.walk_revisions()][::-1]
-    assert revisions[:5] == [
+    scripts = [each.revision for each in script.walk_revisions()][::-1]
+    assert scripts[:5] == [
         "b4ed3a175331",
         "611cd6dffd7b",
         "b5c396305c25",
         "422ece571366",
         "a082b8bb98d0",
     ]
-    assert revisions == [*compatibility.REVISIONS]
-    assert len(revisions) <= 5 + 2
+    assert scripts == [*REVISIONS]
+    assert len(scripts) <= 5 + 2
 
 
 def test_upstream_revisions_create_the_upstream_schema(empty_store):

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from placement import db_api
 from placement.db import tables
 from placement.db.schema import migration, revisions
-from placement.db.schema.compatibility import IncompatibleSchema
+from placement.db.schema.revisions import IncompatibleSchema
 from placement.objects import allocation
 from placement.tests.support.factories import claim, new_provider, uuid
 from placement.tests.support.sql import execute
