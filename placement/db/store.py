@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
@@ -149,22 +149,14 @@ class Store:
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """
+        attempt = partial(self._write_once, lambda tx: work(tx, *args, **kwargs))
         try:
-            return retried(
-                lambda: self._write_once(work, *args, **kwargs),
-                self._max_attempts,
-                self._on_conflict,
-            )
+            return retried(attempt, self._max_attempts, self._on_conflict)
         except errors.UsageNotCounted as error:
             self.write(usage_counters.count_again, error.provider_ids)
             return self.write(work, *args, **kwargs)
 
-    def _write_once(
-        self,
-        work: Callable[Concatenate[Transaction, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
+    def _write_once(self, work: Callable[[Transaction], T]) -> T:
         """Return the result of the work in one transaction, committed or rolled back."""
         with self.exclusive:
             pools = self.engines()
@@ -174,7 +166,7 @@ class Store:
                 with errors.translated():
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
-                    result = work(Transaction(connection), *args, **kwargs)
+                    result = work(Transaction(connection))
                 with errors.committing():
                     connection.commit()
             except BaseException:
@@ -193,11 +185,13 @@ class Store:
         with self.exclusive:
             connection = retried_read(self._begin_read)
             try:
-                with _unavailable_if_interrupted(), self._ending_lineage():
+                with errors.translated(), self._ending_lineage():
                     yield Transaction(connection)
                     connection.exec_driver_sql("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 _roll_back(connection, "ROLLBACK")
+                if isinstance(error, errors.ConnectionLost | WriteConflict):
+                    raise exception.DatabaseUnavailable(str(error)) from error
                 raise
             finally:
                 connection.close()
@@ -218,17 +212,18 @@ class Store:
 
         Cost: one statement that reads a few rows, outside of any transaction.
         """
-        return self.single_statement(clocks.values)
+        return self.read_once(lambda tx: clocks.values(tx.connection))
 
     def epoch(self) -> int:
         """Return the number of the current epoch; a restore and ``db sync`` change it."""
-        with self.read() as tx:
-            return clocks.values(tx.connection)[EPOCH_CLOCK]
+        return self.probe()[EPOCH_CLOCK]
 
-    def single_statement(self, execute: Callable[..., T], *arguments: object) -> T:
-        """Return the result of one statement, which sees one state without a transaction.
+    def read_once(
+        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return ``work(tx, ...)``: one statement, which sees one state without a transaction.
 
-        ``execute`` is called with a connection and the arguments.
+        Raises: DatabaseUnavailable.
         """
 
         def attempt() -> T:
@@ -236,20 +231,9 @@ class Store:
                 with errors.connecting():
                     connection = self.engines().reader.connect()
                 with connection, errors.translated(), self._ending_lineage():
-                    return execute(connection, *arguments)
+                    return work(Transaction(connection), *args, **kwargs)
 
         return retried_read(attempt)
-
-    def read_once(
-        self, work: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Return ``work(tx, ...)``, which executes one statement, without a transaction.
-
-        Raises: DatabaseUnavailable.
-        """
-        return self.single_statement(
-            lambda connection: work(Transaction(connection), *args, **kwargs)
-        )
 
     @contextmanager
     def _ending_lineage(self) -> Iterator[None]:
@@ -275,15 +259,6 @@ class Store:
         """Return if the database responds.  Raises: DatabaseUnavailable."""
         with self.read() as tx:
             tx.connection.exec_driver_sql("SELECT 1")
-
-
-@contextmanager
-def _unavailable_if_interrupted() -> Iterator[None]:
-    try:
-        with errors.translated():
-            yield
-    except (errors.ConnectionLost, WriteConflict) as error:
-        raise exception.DatabaseUnavailable(str(error)) from error
 
 
 def _roll_back(connection: sa.Connection, statement: str | None = None) -> None:

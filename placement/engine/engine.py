@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import Generic, TypeVar
 
 from placement.core.model import EPOCH_CLOCK
@@ -189,14 +188,19 @@ def advance(view: View, now: Mapping[int, int], store: Store) -> View | None:
     """
     has_names = False
     while follows(now, view.clocks):
-        read = partial(changes.read, has_names=has_names)
-        newer = store.single_statement(read, view.clocks, now)
+        newer = store.read_once(_changes, view.clocks, now, has_names=has_names)
         now = newer.clocks
         if newer.is_complete and follows(now, view.clocks):
             with suppress(UnknownNameError):
                 return _applied(view, newer)
             has_names = True
     return None
+
+
+def _changes(
+    tx: Transaction, seen: Mapping[int, int], now: Mapping[int, int], *, has_names: bool
+) -> ProviderChanges:
+    return changes.read(tx.connection, seen, now, has_names=has_names)
 
 
 def follows(now: Mapping[int, int], seen: Mapping[int, int]) -> bool:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from placement.core.model import IncompleteConsumer
 from placement.db.clocks import start_epoch, utcnow
 from placement.db.resources.names import insert_names
-from placement.db.store import Store
+from placement.db.store import Store, write_transaction
 from placement.db.tables import allocations, consumers, projects, resource_providers, users
 from placement.db.transaction import Transaction
 from placement.db.writes import chunks
@@ -25,16 +25,13 @@ _IS_ROOTLESS = _provider.root_provider_id.is_(None)
 _PARENT = sa.select(_parent.id).where(_parent.id == _provider.parent_provider_id)
 
 
-def set_root_provider_ids(store: Store, limit: int) -> int:
+@write_transaction
+def set_root_provider_ids(tx: Transaction, limit: int) -> int:
     """Set missing roots of providers to the last provider in their chain of parents.
 
     Returns the number of changed rows. A chain that leads into a loop of parents ends where it
     would repeat; ``placement-status upgrade check`` reports the loop.
     """
-    return store.write(_set_roots, limit)
-
-
-def _set_roots(tx: Transaction, limit: int) -> int:
     rootless = sa.select(_provider.id).where(_IS_ROOTLESS)
     ids = tx.connection.scalars(rootless.order_by(_provider.id).limit(limit)).all()
     changed = 0
@@ -57,24 +54,18 @@ def _root_of(connection: sa.Connection, id_: int) -> int:
     return chain[-1]
 
 
-def create_incomplete_consumers(store: Store, limit: int, incomplete: IncompleteConsumer) -> int:
+@write_transaction
+def create_incomplete_consumers(
+    tx: Transaction, limit: int, incomplete: IncompleteConsumer
+) -> int:
     """Insert consumers that have allocations and no row; return their number."""
-    return store.write(_create_consumers, limit, incomplete)
-
-
-def _create_consumers(tx: Transaction, limit: int, incomplete: IncompleteConsumer) -> int:
-    project_id = _id(tx.connection, projects.c.external_id, incomplete.project_id)
-    user_id = _id(tx.connection, users.c.external_id, incomplete.user_id)
-    uuids = _still_without_record(tx, limit)
+    owner = {
+        "project_id": _id(tx.connection, projects.c.external_id, incomplete.project_id),
+        "user_id": _id(tx.connection, users.c.external_id, incomplete.user_id),
+    }
     rows = [
-        {
-            "uuid": uuid,
-            "project_id": project_id,
-            "user_id": user_id,
-            "generation": 0,
-            "created_at": utcnow(),
-        }
-        for uuid in uuids
+        {"uuid": uuid, **owner, "generation": 0, "created_at": utcnow()}
+        for uuid in _still_without_record(tx, limit)
     ]
     if rows:
         tx.connection.execute(consumers.insert(), rows)

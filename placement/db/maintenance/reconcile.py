@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from placement.core.text import canonical_uuid
 from placement.db.clocks import start_epoch
-from placement.db.store import Store, ignore
+from placement.db.store import Store, ignore, write_transaction
 from placement.db.tables import (
     GENERATION,
     NUMBERED,
@@ -72,16 +72,13 @@ def advance_sequences(connection: sa.Connection) -> None:
             )
 
 
-def convert_uuids(store: Store) -> None:
+@write_transaction
+def convert_uuids(tx: Transaction) -> None:
     """Convert the stored UUIDs that are not canonical.
 
     A UUID is not converted if the database also has its canonical form; this is logged.
     Cost: one scan of each table with UUIDs.
     """
-    store.write(_convert)
-
-
-def _convert(tx: Transaction) -> None:
     connection, has_changed = tx.connection, False
     for column in (resource_providers.c.uuid, placement_aggregates.c.uuid):
         spellings = _convertible(connection, column, _spellings(connection, column))

@@ -47,7 +47,7 @@ def feed(store: Store, view: View, criteria: ProviderFilter, token: str | None) 
     client_clocks = change_token.decode(token or "")
     if client_clocks is None or not follows(view.clocks, client_clocks):
         return _everything(view, criteria)
-    touched = store.single_statement(changes.read, client_clocks, view.clocks)
+    touched = store.read_once(lambda tx: changes.read(tx.connection, client_clocks, view.clocks))
     forest = view.snapshot.forest
     rows = forest.rows_with_ids(touched.changed)
     uuids = {forest.uuids[row] for row in rows.tolist()}

@@ -143,7 +143,7 @@ class Recorder:
     def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
         """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
         try:
-            return self._store.single_statement(provider_names, uuids)
+            return self._store.read_once(lambda tx: provider_names(tx.connection, uuids))
         except Exception:  # a line without names is better than none
             return {}
 

@@ -101,13 +101,13 @@ _AGGREGATES = sa.select(_MEMBER.resource_provider_id, tables.placement_aggregate
 
 
 class InTransaction:
-    """Stands for the store: its single statements see what a transaction sees."""
+    """Stands for the store: its reads see what a transaction sees."""
 
     def __init__(self, tx):
         self.tx = tx
 
-    def single_statement(self, work, *arguments):
-        return work(self.tx.connection, *arguments)
+    def read_once(self, work, *arguments, **options):
+        return work(self.tx, *arguments, **options)
 
 
 def assert_exact(tx, *views):

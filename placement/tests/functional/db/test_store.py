@@ -52,11 +52,11 @@ def test_conflicting_write_is_retried(store):
 
 @pytest.mark.parametrize("defect", [TypeError("a defect"), sa.exc.InvalidRequestError("another")])
 def test_an_error_of_a_single_statement_is_not_an_error_of_the_connection(store, defect):
-    def work(_connection):
+    def work(_tx):
         raise defect
 
     with pytest.raises(type(defect)) as caught:
-        store.single_statement(work)
+        store.read_once(work)
     assert caught.value is defect
 
 

@@ -93,7 +93,7 @@ def test_changed_provider_with_a_separator_in_its_aggregate_is_not_a_load(store,
     with store.read() as tx:
         now = clocks.values(tx.connection)
     claim(store, uuid(), {hosts[0]: {"VCPU": 1}})
-    changed = store.single_statement(changes.read, now, store.probe())
+    changed = store.read_once(lambda tx: changes.read(tx.connection, now, store.probe()))
     with store.read() as tx:
         (state,) = changed.states(SnapshotReader(tx.connection).names())
     assert state.aggregates == {"a|~0"}
