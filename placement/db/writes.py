@@ -28,11 +28,6 @@ class Statements:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def _refers(self, column: sa.Column[int], id_: int) -> bool:
-        """Return whether the column of any row has this id."""
-        rows = sa.select(column).where(column == id_).limit(1)
-        return self._connection.execute(rows).first() is not None
-
 
 class Write(NamedTuple):
     """A statement without result, and its values; an insert may have values of several rows."""

@@ -71,7 +71,7 @@ def delete(tx: Transaction, name: str) -> None:
     removed = _existing(tx.resource_classes.lock(name), name)
     if removed.is_standard:
         raise exception.StandardClassNotDeletable(name)
-    if tx.resource_classes.is_in_use(removed.id):
-        raise exception.ResourceClassInUse(name, among(*tx.resource_classes.user_of(removed.id)))
+    if user := tx.resource_classes.user_of(removed.id):
+        raise exception.ResourceClassInUse(name, among(*user))
     tx.resource_classes.delete(removed.id)
     tx.publish(names=True)

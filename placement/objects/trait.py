@@ -56,8 +56,8 @@ def delete(tx: Transaction, name: str) -> None:
     removed = _existing(tx.traits.lock(name), name)
     if removed.is_standard:
         raise exception.StandardTraitNotDeletable(name)
-    if tx.traits.is_in_use(removed.id):
-        raise exception.TraitInUse(name, among(*tx.traits.user_of(removed.id)))
+    if user := tx.traits.user_of(removed.id):
+        raise exception.TraitInUse(name, among(*user))
     tx.traits.delete(removed.id)
     tx.publish(names=True)
 

@@ -220,7 +220,7 @@ class Allocations(Statements):
     ) -> tuple[int, str] | None:
         """Return the number of consumers with allocations on a provider, and one UUID, if any.
 
-        With ``class_ids``, only allocations of these classes count.
+        Consumers without a row count. With ``class_ids``, only allocations of these classes count.
         """
         consumer_id = _allocation.consumer_id
         statement = sa.select(
@@ -230,10 +230,6 @@ class Allocations(Statements):
             statement = statement.where(_allocation.resource_class_id.in_(class_ids))
         number, first = self._connection.execute(statement).one()
         return (number, first) if number else None
-
-    def exist_on(self, provider_id: int) -> bool:
-        """Return whether a provider has allocations, with or without consumer."""
-        return self._refers(_allocation.resource_provider_id, provider_id)
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""

@@ -52,19 +52,15 @@ class Owner(NamedTuple):
     type_id: int | None
 
 
-def _missing(name_ids: NameIds, claims: Iterable[ConsumerClaim]) -> dict[str, list[str]]:
-    """Return the names in the claims that have no id, by kind."""
-    missing: dict[tuple[str, str | None], None] = {}
+def _missing(name_ids: NameIds, claims: Iterable[ConsumerClaim]) -> dict[str, dict[str, None]]:
+    """Return the names in the claims that have no id, by kind; equal names once."""
+    missing = defaultdict[str, dict[str, None]](dict)
     for claim in claims:
-        missing[PROJECT, claim.project_id] = missing[USER, claim.user_id] = None
-        missing[TYPE, claim.type] = None
-        for uuid in claim.resources:
-            missing[PROVIDER, uuid] = None
-    names = defaultdict[str, list[str]](list)
-    for kind, name in missing:
-        if name is not None and (kind, name) not in name_ids:
-            names[kind].append(name)
-    return names
+        owner = ((PROJECT, claim.project_id), (USER, claim.user_id), (TYPE, claim.type))
+        for kind, name in (*owner, *((PROVIDER, uuid) for uuid in claim.resources)):
+            if name is not None and (kind, name) not in name_ids:
+                missing[kind][name] = None
+    return missing
 
 
 def _owner(name_ids: NameIds, claim: ConsumerClaim) -> Owner:

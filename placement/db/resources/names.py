@@ -32,7 +32,7 @@ from placement.db.writes import Statements, chunks, numbered, one_of, rows_of
 _FEW = 3
 _UUID = re.compile("[0-9a-f-]+")
 
-Lookup = tuple[sa.Column[str], Sequence[str]]
+Lookup = tuple[sa.Column[str], Collection[str]]
 """A column and the names to find in it."""
 
 
@@ -68,7 +68,7 @@ def ids_by_column(connection: sa.Connection, lookups: Sequence[Lookup]) -> list[
 
 
 def _respell(
-    connection: sa.Connection, column: sa.Column[str], names: Sequence[str], ids: dict[str, int]
+    connection: sa.Connection, column: sa.Column[str], names: Collection[str], ids: dict[str, int]
 ) -> None:
     """Replace the spellings in the database by the requested ones."""
     for name in set(names) - ids.keys():
@@ -116,12 +116,10 @@ def insert_names(
     uuids = sorted({name for name in names if _UUID.fullmatch(name)})
     if len(uuids) <= _FEW:
         uuids = []
-    ids = ids_by_name(connection, column, uuids) if others_exist else {}
-    missing = [uuid for uuid in uuids if uuid not in ids]
-    for chunk in chunks(missing):
+    for chunk in chunks(uuids):
         rows = [{column.name: uuid, "created_at": utcnow()} for uuid in chunk]
         connection.execute(column.table.insert(), rows)
-    ids |= ids_by_name(connection, column, missing)
+    ids = ids_by_name(connection, column, uuids)
     for name in sorted(set(names).difference(uuids)):
         existing = ids_by_name(connection, column, [name]) if ids or others_exist else {}
         if name not in existing:
@@ -226,19 +224,13 @@ class StoredNames(Statements):
         standard = self._named(self._query, set(names) - custom)
         return sorted([*standard, *self._named(self._query.with_for_update(read=True), custom)])
 
-    def is_in_use(self, id_: int) -> bool:
-        """Return whether providers use a locked name.
+    def user_of(self, id_: int) -> tuple[int, str, str | None] | None:
+        """Return the number of providers that use a locked name, and UUID and name of one, if any.
 
-        No provider can begin to use it until the transaction ends.
+        No provider can begin to use it until the transaction ends. A provider that does not exist,
+        in an older database, has its id instead.
         """
         advance_all_of_providers(self._connection)
-        return self._refers(self._reference, id_)
-
-    def user_of(self, id_: int) -> tuple[int, str, str | None]:
-        """Return the number of providers that use a name, and UUID and name of one of them.
-
-        A provider that does not exist, in an older database, has its id instead.
-        """
         providers, used_by = resource_providers.c, self._reference.table.c.resource_provider_id
         statement = (
             sa.select(sa.func.count().over(), used_by, providers.uuid, providers.name)
@@ -247,8 +239,8 @@ class StoredNames(Statements):
             .order_by(used_by)
             .limit(1)
         )
-        number, provider_id, uuid, name = self._connection.execute(statement).one()
-        return number, uuid or f"id {provider_id}", name
+        row = self._connection.execute(statement).one_or_none()
+        return row and (row[0], row.uuid or f"id {row[1]}", row.name)
 
     def delete(self, id_: int) -> None:
         """Delete a locked name."""

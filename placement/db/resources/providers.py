@@ -149,29 +149,17 @@ _SUMMARIES: sa.Select[Any] = (
 )
 
 
-class LockedProvider(NamedTuple):
-    """The current row of a provider that the transaction has locked.
+def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[sa.Row[Any]]:
+    """Lock the providers that exist, in the order of their ids; return a row for each.
 
-    ``is_counted`` is false if its usage counters may lack allocations; see ``usage_counters``.
-    """
-
-    id: int
-    uuid: str
-    is_counted: bool
-
-
-def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[LockedProvider]:
-    """Lock the providers that exist, in the order of their ids, and return them.
-
+    A row has ``id``, ``uuid`` and ``is_counted``, which is false if the usage counters may lack
+    allocations; see ``usage_counters``.
     No other transaction changes them or their resources. Later statements read these resources,
     and see everything that was committed while this statement waited. Providers are selected by
     id, because a database locks rows in the order in which it finds them.
     Cost: one statement for each thousand providers.
     """
-    return [
-        LockedProvider._make(row)
-        for row in rows_of(connection, _LOCK, _provider.id, sorted(set(ids)))
-    ]
+    return [*rows_of(connection, _LOCK, _provider.id, sorted(set(ids)))]
 
 
 def provider_locks(ids: Iterable[int]) -> list[Write]:

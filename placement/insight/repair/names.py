@@ -40,9 +40,11 @@ class ConsumerTypes(StoredNames):
     table, _query = consumer_types, select_names(consumer_types)
     _reference = consumers.c.consumer_type_id
 
-    def is_in_use(self, id_: int) -> bool:
-        """Return whether consumers have a locked type."""
-        return self._refers(self._reference, id_)
+    def user_of(self, id_: int) -> tuple[int, str, None] | None:
+        """Return the number of consumers with a locked type, and the UUID of one, if any."""
+        users = sa.select(sa.func.count(), sa.func.min(consumers.c.uuid))
+        number, uuid = self._connection.execute(users.where(self._reference == id_)).one()
+        return (number, uuid, None) if number else None
 
     def has_foreign_key(self) -> bool:
         """Return whether the database has the foreign key, without which no type may be deleted.
@@ -83,7 +85,7 @@ def _delete(repair: Repair, names: StoredNames, noun: str, name: str) -> None:
     row = names.lock(name)
     if row is None:
         raise ChangedSince(f"The {noun} {name} does not exist.")
-    if names.is_in_use(row.id):
+    if names.user_of(row.id):
         raise ChangedSince(f"The {noun} {name} is in use.")
     repair.record({names.table.name: {"name": [name]}})
     names.delete(row.id)

@@ -114,7 +114,7 @@ class DeleteProvider(Action, kind="delete_provider"):
         _check(current, self)
         if current.children:
             raise ChangedSince(f"The provider {self.provider} has children.")
-        if tx.allocations.exist_on(id_):
+        if tx.allocations.holders_on(id_):
             raise ChangedSince(f"The provider {self.provider} has allocations.")
         of_provider = {"resource_provider_id": [id_]}
         repair.record(
