@@ -28,7 +28,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
-from placement.db.writes import Statements, Write, chunks, writes_of
+from placement.db.writes import Statements, Write, chunks, rows_of, writes_of
 
 _Statement = sa.Select[Any] | sa.CompoundSelect[Any]
 
@@ -96,6 +96,7 @@ _OF_CONSUMER = (
     .order_by(_allocation.id)
 )
 _INSERT, _DELETE = allocations.insert().inline(), allocations.delete()
+_HOLDERS = sa.select(_allocation.consumer_id)
 
 
 def deletions(consumer_uuids: Iterable[str]) -> list[Write]:
@@ -175,11 +176,9 @@ class Allocations(Statements):
 
     def move(self, uuid: str, source_id: int, target_id: int) -> None:
         """Change the provider of the allocations of a locked consumer."""
-        self._connection.execute(
-            allocations.update()
-            .where(_allocation.consumer_id == uuid, _allocation.resource_provider_id == source_id)
-            .values(resource_provider_id=target_id, updated_at=utcnow())
-        )
+        update = allocations.update().filter_by(consumer_id=uuid, resource_provider_id=source_id)
+        values = {"resource_provider_id": target_id, "updated_at": utcnow()}
+        self._connection.execute(update.values(values))
 
     def touch(self, uuids: Iterable[str]) -> None:
         """Write the allocations of consumers, so that concurrent changes of them conflict.
@@ -188,31 +187,23 @@ class Allocations(Statements):
         no value is not enough either: allocations of this second get the next one.
         """
         now = utcnow()
-        is_same = _allocation.updated_at == now
-        update = allocations.update().values(
-            updated_at=sa.case((is_same, now + timedelta(seconds=1)), else_=now)
-        )
+        later = (_allocation.updated_at == now, now + timedelta(seconds=1))
+        update = allocations.update().values(updated_at=sa.case(later, else_=now))
         for chunk in chunks(uuids):
             self._connection.execute(update.where(_allocation.consumer_id.in_(chunk)))
 
     def without(self, uuids: Iterable[str]) -> set[str]:
         """Return the UUIDs of the consumers without allocations."""
-        empty = set(uuids)
-        for chunk in chunks(sorted(empty)):
-            holders = sa.select(_allocation.consumer_id).where(_allocation.consumer_id.in_(chunk))
-            empty.difference_update(self._connection.scalars(holders))
-        return empty
+        requested = set(uuids)
+        holders = rows_of(self._connection, _HOLDERS, _allocation.consumer_id, sorted(requested))
+        return requested - {row.consumer_id for row in holders}
 
     def amounts_on(self, provider_id: int, class_id: int) -> dict[str, int]:
         """Return the allocated amounts of a class on a provider, by consumer."""
-        rows = self._connection.execute(
-            sa.select(_allocation.consumer_id, _amount)
-            .where(
-                _allocation.resource_provider_id == provider_id,
-                _allocation.resource_class_id == class_id,
-            )
-            .group_by(_allocation.consumer_id)
+        statement = sa.select(_allocation.consumer_id, _amount).filter_by(
+            resource_provider_id=provider_id, resource_class_id=class_id
         )
+        rows = self._connection.execute(statement.group_by(_allocation.consumer_id))
         return {uuid: int(amount) for uuid, amount in rows}
 
     def holders_on(
