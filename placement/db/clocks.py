@@ -63,16 +63,14 @@ _COMMA: Any = sa.literal_column("','")
 ALL = sa.func.aggregate_strings(sa.cast(clocks.c.value, sa.String(20)), _COMMA)
 
 
-_LITERAL = {"literal_binds": True}
-
-
 @cache
 def _values_statement(dialect: sa.Dialect) -> str:
     """Return the statement as text: SQLAlchemy would take longer for it than the driver."""
     columns: list[Any] = [ALL]
     if dialect.name in server_checks.PRIMARY:
         columns.append(sa.literal_column(server_checks.PRIMARY[dialect.name]))
-    return str(sa.select(*columns).compile(dialect=dialect, compile_kwargs=_LITERAL))
+    literal = {"literal_binds": True}
+    return str(sa.select(*columns).compile(dialect=dialect, compile_kwargs=literal))
 
 
 def values(connection: sa.Connection) -> dict[int, int]:
@@ -124,17 +122,16 @@ def publications(
         touched.add(NAMES_CLOCK)
     if not touched:
         return []
+    records = [
+        Write(_RECORD_REMOVAL, {"provider": id_, "removed_uuid": uuid, "clock": of_provider(id_)})
+        for id_, uuid in sorted(removed.items())
+    ]
     return [
         *advances(touched),
         *writes_of(_STAMP_AND_BUMP, _provider.id, sorted(bumped), now=utcnow()),
         *writes_of(_STAMP, _provider.id, sorted(stamped)),
-        *(_removal_record(id_, uuid) for id_, uuid in sorted(removed.items())),
+        *records,
     ]
-
-
-def _removal_record(id_: int, uuid: str) -> Write:
-    values = {"provider": id_, "removed_uuid": uuid, "clock": of_provider(id_)}
-    return Write(_RECORD_REMOVAL, values)
 
 
 def advances(touched: Iterable[int]) -> list[Write]:

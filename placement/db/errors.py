@@ -214,7 +214,8 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         ) from error
     if is_duplicate(error):
         raise WriteConflict from error
-    if number in _UNSTORABLE or _is_compared_with_unstorable(error):
+    is_literal = number in _MIXED_COLLATIONS and ",COERCIBLE)" in first_line(error)
+    if number in _UNSTORABLE or is_literal or number == _MIXED_COLLATIONS_OF_MANY:
         raise exception.BadRequest(
             "The database cannot store or compare a text of the request: it is too long, or has "
             "characters that the character set of the database does not have."
@@ -226,12 +227,6 @@ def _raise_translated(error: exc.DBAPIError) -> None:
     is_missing = number == 1 and _MISSING_IN_SQLITE.search(first_line(error))
     if is_missing or (number in _NOT_NULL and "stamp" in first_line(error)):
         raise TablesMissing(first_line(error)) from error
-
-
-def _is_compared_with_unstorable(error: exc.DBAPIError) -> bool:
-    number = code(error)
-    has_literal = number in _MIXED_COLLATIONS and ",COERCIBLE)" in first_line(error)
-    return has_literal or number == _MIXED_COLLATIONS_OF_MANY
 
 
 # psycopg reports a socket that the kernel closed with a text only, and does not mark the

@@ -79,14 +79,8 @@ inventories = _table(
 )
 
 # the fields of ``core.model.Inventory``
-LIMITS = (
-    inventories.c.total,
-    inventories.c.reserved,
-    inventories.c.min_unit,
-    inventories.c.max_unit,
-    inventories.c.step_size,
-    inventories.c.allocation_ratio,
-)
+_FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
+LIMITS = tuple(inventories.c[name] for name in _FIELDS)
 
 allocations = _table(
     "allocations",

@@ -11,7 +11,7 @@ from placement.db.claims.allocations import Allocations
 from placement.db.claims.consumers import Consumers
 from placement.db.claims.inventories import Inventories
 from placement.db.resources.names import ResourceClasses, Traits
-from placement.db.resources.providers import Aggregates, Providers
+from placement.db.resources.providers import Providers
 from placement.db.writes import Write, execute_all
 
 
@@ -22,7 +22,6 @@ class Transaction:
     inventories = cached_property(lambda tx: Inventories(tx.connection))
     allocations = cached_property(lambda tx: Allocations(tx.connection))
     consumers = cached_property(lambda tx: Consumers(tx.connection))
-    aggregates = cached_property(lambda tx: Aggregates(tx.connection))
     traits = cached_property(lambda tx: Traits(tx.connection))
     resource_classes = cached_property(lambda tx: ResourceClasses(tx.connection))
 

@@ -11,7 +11,7 @@ from placement.objects.provider import locked
 
 def of_provider(store: Store, uuid: str) -> ProviderAggregates:
     """Return the aggregates of the provider.  Raises: ProviderNotFound."""
-    return store.read_once(lambda tx: tx.aggregates.of_provider(uuid))
+    return store.read_once(lambda tx: tx.providers.aggregates(uuid))
 
 
 @write_transaction
@@ -27,7 +27,7 @@ def replace(
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
-    tx.aggregates.replace(provider.id, aggregates)
+    tx.providers.replace_aggregates(provider.id, aggregates)
     if generation is None:
         tx.publish([provider.id])
         return ProviderAggregates(provider.generation, tuple(aggregates))

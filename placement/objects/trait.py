@@ -86,7 +86,7 @@ def replace(
     if missing:
         raise exception.TraitsNotFound(tuple(sorted(missing)))
     names = summary(locked_traits)
-    if tx.traits.replace(provider.id, [trait.id for trait in locked_traits]):
+    if tx.providers.replace_traits(provider.id, [trait.id for trait in locked_traits]):
         tx.publish(generation_bumped=[provider.id])
         generation += 1
     return generation, names
@@ -99,5 +99,5 @@ def clear(tx: Transaction, uuid: str) -> None:
     Raises: ProviderNotFound.
     """
     provider = locked(tx, uuid)
-    if tx.traits.replace(provider.id, []):
+    if tx.providers.replace_traits(provider.id, []):
         tx.publish(generation_bumped=[provider.id])

@@ -145,27 +145,6 @@ def check_names(before: Mapping[str, int], now: Mapping[str, int]) -> None:
         raise WriteConflict
 
 
-def replace_associations(
-    connection: sa.Connection, provider_id: int, column: sa.Column[int], ids: Collection[int]
-) -> bool:
-    """Replace what a locked provider is associated with; return whether the set changed.
-
-    The column refers to traits or aggregates.
-    """
-    table, required = column.table, set(ids)
-    of_provider = table.c.resource_provider_id == provider_id
-    present = set(connection.scalars(sa.select(column).where(of_provider)))
-    for chunk in chunks(present - required):
-        connection.execute(table.delete().where(of_provider, column.in_(chunk)))
-    rows = [
-        {"resource_provider_id": provider_id, column.name: id_, "created_at": utcnow()}
-        for id_ in sorted(required - present)
-    ]
-    if rows:
-        connection.execute(table.insert(), rows)
-    return present != required
-
-
 class StoredName(NamedTuple):
     """A resource class or a trait as it is stored."""
 
@@ -286,15 +265,14 @@ class ResourceClasses(StoredNames):
 
 
 _trait = traits.c
-_association = resource_provider_traits.c
-_IS_ASSOCIATED = sa.exists().where(_association.trait_id == _trait.id)
+_IS_ASSOCIATED = sa.exists().where(resource_provider_traits.c.trait_id == _trait.id)
 
 
 class Traits(StoredNames):
     """Traits, in one transaction."""
 
     table, _query = traits, select_names(traits)
-    _reference = _association.trait_id
+    _reference = resource_provider_traits.c.trait_id
 
     def matching(
         self, names: Iterable[str] | None, prefix: str | None, *, associated: bool | None
@@ -312,9 +290,3 @@ class Traits(StoredNames):
     def insert(self, name: str) -> None:
         """Insert a custom trait."""
         self._connection.execute(traits.insert(), {"name": name, "created_at": utcnow()})
-
-    def replace(self, provider_id: int, trait_ids: Collection[int]) -> bool:
-        """Replace the traits of a locked provider; return whether the set changed."""
-        return replace_associations(
-            self._connection, provider_id, _association.trait_id, trait_ids
-        )

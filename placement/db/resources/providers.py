@@ -3,7 +3,7 @@
 Aggregates are UUIDs that are inserted on first use and never removed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from placement.db.resources.names import (
     ids_by_name,
     insert_names,
     inserted_id,
-    replace_associations,
     select_names,
 )
 from placement.db.tables import (
@@ -216,6 +215,36 @@ class Providers(Statements):
         generation, rows = find_with(self._connection, _WITH_TRAITS, uuid)
         return generation, [StoredName._make(row) for row in rows]
 
+    def aggregates(self, uuid: str) -> ProviderAggregates:
+        """Return the aggregates of a provider.  Raises: ProviderNotFound."""
+        generation, rows = find_with(self._connection, _WITH_AGGREGATES, uuid)
+        return ProviderAggregates(generation, tuple(row[0] for row in rows))
+
+    def replace_traits(self, id_: int, trait_ids: Collection[int]) -> bool:
+        """Replace the traits of a locked provider; return whether the set changed."""
+        return self._replace(id_, _trait.trait_id, trait_ids)
+
+    def replace_aggregates(self, id_: int, uuids: Sequence[str]) -> None:
+        """Replace the aggregates of a locked provider; those that do not exist are inserted."""
+        column = placement_aggregates.c.uuid
+        ids = ids_by_name(self._connection, column, uuids)
+        if missing := [uuid for uuid in uuids if uuid not in ids]:
+            ids |= insert_names(self._connection, column, missing)
+        self._replace(id_, _association.aggregate_id, ids.values())
+
+    def _replace(self, id_: int, column: sa.Column[int], ids: Collection[int]) -> bool:
+        """Replace what a locked provider is associated with; return whether the set changed."""
+        table, required = column.table, set(ids)
+        of_provider = table.c.resource_provider_id == id_
+        present = set(self._connection.scalars(sa.select(column).where(of_provider)))
+        for chunk in chunks(present - required):
+            self._connection.execute(table.delete().where(of_provider, column.in_(chunk)))
+        created = {"resource_provider_id": id_, "created_at": utcnow()}
+        rows = [{**created, column.name: new} for new in sorted(required - present)]
+        if rows:
+            self._connection.execute(table.insert(), rows)
+        return present != required
+
     def stored_name(self, name: str) -> str | None:
         """Return the name of the provider with this name, as the unique key compares names."""
         statement = sa.select(_provider.name).where(_provider.name == name)
@@ -336,23 +365,3 @@ def _duplicates(name: str) -> Iterator[None]:
         if errors.is_duplicate(error):
             raise exception.DuplicateProvider("name", name) from error
         raise
-
-
-class Aggregates(Statements):
-    """Aggregates, in one transaction."""
-
-    def of_provider(self, uuid: str) -> ProviderAggregates:
-        """Return the aggregates of a provider.  Raises: ProviderNotFound."""
-        generation, rows = find_with(self._connection, _WITH_AGGREGATES, uuid)
-        return ProviderAggregates(generation, tuple(row[0] for row in rows))
-
-    def replace(self, provider_id: int, uuids: Sequence[str]) -> None:
-        """Replace the aggregates of a locked provider; those that do not exist are inserted."""
-        column = placement_aggregates.c.uuid
-        ids = ids_by_name(self._connection, column, uuids)
-        missing = [uuid for uuid in uuids if uuid not in ids]
-        if missing:
-            ids |= insert_names(self._connection, column, missing)
-        replace_associations(
-            self._connection, provider_id, _association.aggregate_id, ids.values()
-        )
