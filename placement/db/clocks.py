@@ -190,7 +190,6 @@ def time_of_text(text: str) -> datetime | None:
 
 
 _provider = resource_providers.c
-# ``writes_of`` adds the condition that selects the rows.
 _LOCK = sa.select(clocks.c.id).order_by(clocks.c.id).with_for_update()
 _SET_EPOCH = clocks.update().where(clocks.c.id == EPOCH_CLOCK).values(value=sa.bindparam("epoch"))
 _ADVANCE = clocks.update().values(value=clocks.c.value + ONE)

@@ -26,7 +26,7 @@ from placement.db.tables import (
     resource_providers,
     users,
 )
-from placement.db.writes import Statements, Write, chunks, rows_of, writes_of
+from placement.db.writes import Statements, Write, chunks, execute_all, rows_of, writes_of
 
 PROJECT, USER, TYPE, PROVIDER = "project", "user", "type", "provider"
 _COLUMNS: Mapping[str, sa.Column[str]] = {
@@ -86,13 +86,9 @@ AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
 
 _consumer = consumers.c
 _allocation = allocations.c
-
-
-# ``rows_of`` and ``writes_of`` add the condition that selects the rows.
-_LOCK = sa.select(_consumer.id).order_by(_consumer.uuid).with_for_update()
-# Executed after the rows are locked: at READ COMMITTED a statement sees everything that was
-# committed before it. A locking statement would read names, in subqueries or joins, as they were
-# when it began to wait.
+_ID = sa.select(_consumer.id)
+_LOCK = _ID.order_by(_consumer.uuid).with_for_update()
+# Read by statements after the lock, see ``claims.inventories``
 _ALLOCATED = (
     resource_providers.c.id.label("provider_id"),
     resource_providers.c.uuid.label("provider_uuid"),
@@ -139,14 +135,15 @@ _READ_ALLOCATIONS = (
     .order_by(_allocation.id)
 )
 _INSERT = consumers.insert().inline()
-_UPDATE = consumers.update().values(
+_ADVANCE = consumers.update().values(
+    generation=_consumer.generation + ONE, updated_at=sa.bindparam("now", type_=sa.DateTime)
+)
+_UPDATE = _ADVANCE.values(
     project_id=sa.bindparam("project"),
     user_id=sa.bindparam("user"),
     consumer_type_id=sa.func.coalesce(
         sa.bindparam("type", type_=sa.Integer), _consumer.consumer_type_id
     ),
-    generation=_consumer.generation + ONE,
-    updated_at=sa.bindparam("now"),
 )
 _DELETE = consumers.delete()
 _DELETE_UNCHANGED = _DELETE.where(_consumer.generation == sa.bindparam("unchanged"))
@@ -278,18 +275,15 @@ class Consumers(Statements):
 
     def advance(self, uuids: Iterable[str]) -> None:
         """Increase the generations of locked consumers, whose owners stay the same."""
-        for chunk in chunks(sorted(uuids)):
-            self._connection.execute(
-                consumers.update()
-                .where(_consumer.uuid.in_(chunk))
-                .values(generation=_consumer.generation + 1, updated_at=utcnow())
-            )
+        writes = writes_of(_ADVANCE, _consumer.uuid, sorted(uuids), now=utcnow())
+        execute_all(self._connection, writes)
 
     def written_at(self, uuid: str) -> datetime | None:
         """Return when a consumer was written last, None if it is not known."""
         written_at = sa.func.coalesce(_consumer.updated_at, _consumer.created_at)
-        statement = sa.select(written_at).where(_consumer.uuid == uuid)
-        at: datetime | None = self._connection.scalar(statement)
+        at: datetime | None = self._connection.scalar(
+            sa.select(written_at).where(_consumer.uuid == uuid)
+        )
         return at
 
     def check_still_absent(self, claims: Iterable[ConsumerClaim], locked: LockedConsumers) -> None:
@@ -298,7 +292,7 @@ class Consumers(Statements):
         Cost: one statement, or none if all consumers have rows.
         """
         absent = {claim.consumer_uuid for claim in claims} - locked.ids.keys()
-        if any(rows_of(self._connection, sa.select(_consumer.id), _consumer.uuid, sorted(absent))):
+        if any(rows_of(self._connection, _ID, _consumer.uuid, sorted(absent))):
             raise WriteConflict
 
     def owners(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> dict[str, Owner]:

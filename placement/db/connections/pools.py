@@ -209,8 +209,7 @@ class Engines:
     def dispose(self) -> None:
         """Close every connection that is not in use, and others when they are returned."""
         self.writer.dispose()
-        if self.reader is not self.writer:
-            self.reader.dispose()
+        self.reader.dispose()  # of SQLite it is the same pool
 
 
 _BEGIN_READ = {

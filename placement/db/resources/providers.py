@@ -93,7 +93,6 @@ def find_with(
     return rows[0].generation, [row[2:] for row in rows if row[2] is not None]
 
 
-# ``rows_of`` adds the condition that selects the rows.
 IS_COUNTED = (_provider.counted_generation == GENERATION).label("is_counted")
 _LOCK = (
     sa.select(_provider.id, _provider.uuid, IS_COUNTED).order_by(_provider.id).with_for_update()
