@@ -79,24 +79,24 @@ def convert_uuids(tx: Transaction) -> None:
     A UUID is not converted if the database also has its canonical form; this is logged.
     Cost: one scan of each table with UUIDs.
     """
-    connection, has_changed = tx.connection, False
-    for column in (resource_providers.c.uuid, placement_aggregates.c.uuid):
-        spellings = _convertible(connection, column, _spellings(connection, column))
-        _update(connection, column, spellings)
-        has_changed |= bool(spellings)
-    if has_changed:
+    connection = tx.connection
+    columns_of_snapshots = (resource_providers.c.uuid, placement_aggregates.c.uuid)
+    has_changed = [_convert(connection, column) for column in columns_of_snapshots]
+    _convert(connection, consumers.c.uuid, allocations.c.consumer_id)  # also without a consumer
+    if any(has_changed):
         tx.publish(names=True)
         start_epoch(connection)
-    _convert_consumers(connection)
 
 
-def _convert_consumers(connection: sa.Connection) -> None:
-    """Convert consumers with their allocations, and allocations without a consumer."""
-    columns = (consumers.c.uuid, allocations.c.consumer_id)
+def _convert(connection: sa.Connection, *columns: sa.Column[str]) -> bool:
+    """Convert the UUIDs in columns, the first of which is unique; return whether any changed."""
     uuids = [uuid for column in columns for uuid in _spellings(connection, column)]
-    spellings = _convertible(connection, consumers.c.uuid, uuids)
-    for column in columns:
-        _update(connection, column, spellings)
+    spellings = _convertible(connection, columns[0], uuids)
+    rows = [{"spelling": spelling, "canonical": uuid} for spelling, uuid in spellings.items()]
+    for column in columns if rows else ():
+        update = sa.update(column.table).values({column.name: sa.bindparam("canonical")})
+        connection.execute(update.where(column == sa.bindparam("spelling")), rows)
+    return bool(rows)
 
 
 def _spellings(connection: sa.Connection, column: sa.Column[str]) -> list[str]:
@@ -134,13 +134,3 @@ def _convertible(
             convertible[spelling] = uuid
             assigned.add(uuid)
     return convertible
-
-
-def _update(connection: sa.Connection, column: sa.Column[str], spellings: dict[str, str]) -> None:
-    statement = (
-        sa.update(column.table)
-        .where(column == sa.bindparam("spelling"))
-        .values({column.name: sa.bindparam("canonical")})
-    )
-    for spelling, uuid in spellings.items():
-        connection.execute(statement, {"spelling": spelling, "canonical": uuid})
