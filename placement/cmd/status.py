@@ -47,7 +47,7 @@ _ROOTS: Query = (
 )
 _CONSUMERS: Query = (
     f"There are {{}} incomplete consumers table records for existing allocations. {MIGRATE}",
-    _COUNT.select_from(data_migrations.without_record().order_by(None).subquery()),
+    _COUNT.select_from(data_migrations.WITHOUT_RECORD.order_by(None).subquery()),
 )
 _INCONSISTENT: tuple[Query, ...] = (
     (

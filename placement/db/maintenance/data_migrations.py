@@ -6,7 +6,6 @@ only tables and columns of the first revision.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,12 +15,20 @@ from placement.db.resources.names import insert_names
 from placement.db.store import Store, write_transaction
 from placement.db.tables import allocations, consumers, projects, resource_providers, users
 from placement.db.transaction import Transaction
-from placement.db.writes import chunks
+from placement.db.writes import rows_of
 
 _provider = resource_providers.c
 _consumer_id = allocations.c.consumer_id
 _parent = resource_providers.alias("parent").c
 _IS_ROOTLESS = _provider.root_provider_id.is_(None)
+# The UUIDs of consumers that have allocations and no row
+WITHOUT_RECORD = (
+    sa.select(_consumer_id)
+    .distinct()
+    .outerjoin_from(allocations, consumers, consumers.c.uuid == _consumer_id)
+    .where(consumers.c.id.is_(None))
+    .order_by(_consumer_id)
+)
 _PARENT = sa.select(_parent.id).where(_parent.id == _provider.parent_provider_id)
 
 
@@ -78,25 +85,10 @@ def _still_without_record(tx: Transaction, limit: int) -> list[str]:
     The first statement locks nothing: the allocations may be removed or replaced before they are
     locked.
     """
-    uuids = tx.connection.scalars(without_record().limit(limit)).all()
+    uuids = tx.connection.scalars(WITHOUT_RECORD.limit(limit)).all()
     tx.allocations.touch(uuids)
-    return [
-        uuid
-        for chunk in chunks(uuids)
-        for uuid in tx.connection.scalars(without_record().where(_consumer_id.in_(chunk)))
-    ]
-
-
-def without_record() -> sa.Select[Any]:
-    """Select the UUIDs of consumers that have allocations and no row."""
-    joined = allocations.outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
-    return (
-        sa.select(allocations.c.consumer_id)
-        .distinct()
-        .select_from(joined)
-        .where(consumers.c.id.is_(None))
-        .order_by(allocations.c.consumer_id)
-    )
+    rows = rows_of(tx.connection, WITHOUT_RECORD, _consumer_id, uuids)
+    return [row.consumer_id for row in rows]
 
 
 def _id(connection: sa.Connection, column: sa.Column[str], name: str) -> int:
