@@ -251,10 +251,7 @@ class Consumers(Statements):
     def _look_up(
         self, lookups: list[Lookup], claims: Sequence[ConsumerClaim], name_ids: NameIds
     ) -> tuple[list[dict[str, int]], NameIds]:
-        """Return the ids of the lookups, and of the names in claims, read by one statement.
-
-        Cost: none if there is nothing to look up.
-        """
+        """Return the ids of the lookups, and of the names in claims, by one statement at most."""
         missing = _missing(name_ids, claims)
         names = [(_COLUMNS[kind], of_kind) for kind, of_kind in missing.items()]
         ids = ids_by_column(self._connection, [*lookups, *names])

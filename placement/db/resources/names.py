@@ -178,10 +178,7 @@ class StoredNames(Statements):
     _reference: sa.Column[int]  # refers to the id of a name that is in use
 
     def _named(self, query: sa.Select[Any], names: Iterable[str]) -> list[StoredName]:
-        """Return the rows of these names, and not of other spellings.
-
-        Cost: a statement for each thousand names.
-        """
+        """Return the rows of these names, and not of other spellings."""
         requested = set(names)
         rows = rows_of(self._connection, query, self.table.c.name, sorted(requested))
         return [StoredName._make(row) for row in rows if row.name in requested]

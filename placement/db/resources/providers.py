@@ -83,9 +83,8 @@ def find_with(
 ) -> tuple[int, list[Any]]:
     """Return the generation of a provider, and the columns of its resources.
 
-    Raises: ProviderNotFound.
-
     Cost: one statement, which needs no transaction.
+    Raises: ProviderNotFound.
     """
     rows = connection.execute(statement, {"uuid": uuid}).all()
     if not rows or rows[0].uuid != uuid:
