@@ -59,8 +59,7 @@ class Mixed:
         if failures and name == PLACEMENT:
             raise responses.WrongResponse(f"{len(failures)} failures, such as {failures[0]}")
         rates = f"{self.measured.rates[name]:g} and {self.beside.rates[name]:g} a second"
-        warm = measured[len(measured) // 4 :]
-        return milliseconds([sample.latency for sample in warm], rates)
+        return milliseconds([sample.latency for sample in measured[len(measured) // 4 :]], rates)
 
 
 def _samples(stream: Stream, harness: Harness, name: str) -> list[Sample]:

@@ -277,7 +277,7 @@ class NeedsReader:
         resident = []
         for each in sorted(allocations.items()):
             (name, row), amount = each
-            if not amount:
+            if amount <= 0:
                 continue
             is_drained, is_local = self._drained.item(row), self._root.item(row) == root
             if row == root or (is_drained and not is_local):
