@@ -277,8 +277,6 @@ class NeedsReader:
         resident = []
         for each in sorted(allocations.items()):
             (name, row), amount = each
-            if amount <= 0:
-                continue
             is_drained, is_local = self._drained.item(row), self._root.item(row) == root
             if row == root or (is_drained and not is_local):
                 unsuffixed[name] += amount

@@ -22,6 +22,7 @@ from placement.insight.whatif.survival import Group
 MOST_CONSUMERS: Final = 20_000
 
 _allocation = allocations.c
+_IS_USED = _allocation.used > 0  # a broken database may have others, which need nothing
 
 
 def count(store: Store, view: View, drained: Mask) -> int:
@@ -119,7 +120,7 @@ def _groups(
         text = text.op("ORDER BY")(_allocation.resource_class_id)
     of_consumer = (
         sa.select(sa.func.aggregate_strings(text, "").label("allocated"))
-        .where(_allocation.consumer_id.not_in(_literals(without)))
+        .where(_IS_USED, _allocation.consumer_id.not_in(_literals(without)))
         .group_by(_allocation.consumer_id)
     )
     # sorting all rows takes half the time of reading each through the index of the consumers
@@ -173,6 +174,6 @@ def _rows(tx: Transaction, ids: Iterable[int], short: ShortRequests) -> Sequence
             .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
             .outerjoin(projects, projects.c.id == consumers.c.project_id)
         )
-        .where(_allocation.consumer_id.in_(on_drained))
+        .where(_IS_USED, _allocation.consumer_id.in_(on_drained))
     )
     return _read(tx, statement, short)

@@ -12,6 +12,7 @@ import webtest
 
 from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
+from placement.db.tables import allocations as allocations_table
 from placement.tests.support.factories import new_provider
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
@@ -63,6 +64,23 @@ def follow(http, plan, gone):
         ]
         for each in gone
     )
+
+
+@pytest.mark.parametrize("used", [0, -1])
+def test_allocations_below_one_need_nothing(http, store, used):
+    """The API refuses them; a broken database may have them."""
+    host, _other = (new_provider(store, VCPU=8) for _ in range(2))
+    broken, consumer = (claim(http, {host: {"VCPU": amount}}) for amount in (1, 2))
+    is_broken = allocations_table.c.consumer_id == broken
+    update = allocations_table.update().where(is_broken).values(used=used)
+    store.write(lambda tx: tx.connection.execute(update))
+    plan = drained(http, f"provider={host}")
+    assert [move["consumer"] for move in plan["moves"]] == [consumer]
+    survival = http.get("/insight/survival?by=root", headers=HEADERS).json
+    assert (survival["verdict"], survival["survive"]) == ("fits", 2)
+    body = {"query": f"resources=VCPU:7&in_tree={host}"}
+    (room,) = http.post_json("/insight/room", body, headers=HEADERS).json["rooms"]
+    assert [each["uuid"] for each in room["consumers"]] == [consumer]
 
 
 def test_moves_that_were_found_before_the_time_limit_are_shown(http, store, monkeypatch):
