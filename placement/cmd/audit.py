@@ -56,6 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="The undo file that --apply writes. Default: the name of the plan followed by .undo.",
     )
     parser.add_argument(
+        "--unconfirmed",
+        action="store_true",
+        help="Undo also actions whose commit is not confirmed, because a program was interrupted.",
+    )
+    parser.add_argument(
         "--any-epoch",
         action="store_true",
         help="Apply a file even if the database was restored, or db sync was run, after the "

@@ -52,11 +52,12 @@ Result = tuple[Action, Outcome]
 
 
 class Journal:
-    """An undo file, opened for a plan.
+    """An undo file, opened for a plan or an undo.
 
-    Before each commit a line is forced to the disk. A killed program leaves at most one
-    incomplete line, which is the header, or whose action was not committed. The next run removes
-    the line and continues. One program at a time writes to the file.
+    Before each commit a line is forced to the disk, and after the commit a line that confirms it.
+    A killed program leaves at most one incomplete line, which the next run removes: the header, an
+    entry whose action was not committed, or a confirmation. One program at a time writes to the
+    file.
     """
 
     def __init__(self, file: IO[bytes], path: Path, header: Header) -> None:
@@ -116,8 +117,9 @@ def run(conf: cfg.ConfigOpts) -> int:
         with db_api.opened(conf) as store:
             _check_database(store, file, path, any_epoch=options.any_epoch)
             if file.header.kind == UNDO:
-                entries = reversed(latest_entries(file).values())  # the last one first
-                undone = [(entry.action, undo_action(store, entry)) for entry in entries]
+                with open(path, "r+b", opener=open_own) as undo:
+                    journal = Journal(undo, path, file.header)
+                    undone = list(_undo(store, journal, unconfirmed=options.unconfirmed))
                 return _report(conf, store, undone, None)
             undo_path = Path(options.undo) if options.undo else path.with_name(f"{path.name}.undo")
             actions = planned_actions(file)
@@ -162,6 +164,12 @@ def _apply(
         if outcome.status == SKIPPED and recorded and is_applied(store, recorded):
             outcome = Outcome(ALREADY)
         yield action, outcome
+
+
+def _undo(store: Store, journal: Journal, *, unconfirmed: bool) -> Iterator[Result]:
+    for entry in reversed(journal.recorded.values()):  # the last one first
+        outcome = undo_action(store, entry, journal.append, unconfirmed=unconfirmed)
+        yield entry.action, outcome
 
 
 def _report(

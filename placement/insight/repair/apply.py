@@ -1,7 +1,7 @@
 """Applies an action of a plan, or undoes it, in one transaction."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy.exc import DataError, IntegrityError
@@ -21,6 +21,13 @@ APPLIED: Final = "applied"
 ALREADY: Final = "already"
 SKIPPED: Final = "skipped"
 
+UNCONFIRMED: Final = (
+    "The rows are as after the action, but its commit is not confirmed, because a program was "
+    "interrupted, or because an earlier release wrote the file: another program may have changed "
+    "the rows. If they must be restored, for example because the server of the removed "
+    "allocations exists, add --unconfirmed."
+)
+
 Record = Callable[[Entry], object]
 
 
@@ -35,31 +42,41 @@ class Outcome:
 def apply_action(
     store: Store, action: Action, incomplete: IncompleteConsumer, record: Record
 ) -> Outcome:
-    """Apply an action, and pass what it changed to ``record`` before the commit.
+    """Apply an action; ``record`` what it changed before the commit, and the commit after it.
 
     Every committed action is therefore recorded. If a commit fails, and the action is skipped when
     it is tried again, ``record`` gets an entry without rows, which replaces the first one: rows
     that another program removed meanwhile are as after the action, and no undo may restore them.
     Raises: the errors of a write and of ``record``.
     """
-    is_recorded = False
+    entry: Entry | None = None
 
     def apply(tx: Transaction) -> Outcome:
-        nonlocal is_recorded
+        nonlocal entry
         repair = Repair(tx, incomplete)
         action.perform(repair)
-        record(Entry(action, repair.recorded()))
-        is_recorded = True
+        entry = Entry(action, repair.recorded())
+        record(entry)
         return Outcome(APPLIED)
 
     outcome = _outcome(store, apply)
-    if outcome.status == SKIPPED and is_recorded:
-        record(Entry(action, NO_ROWS))
+    if entry:
+        is_applied = outcome.status == APPLIED
+        record(replace(entry, in_effect=True) if is_applied else Entry(action, NO_ROWS))
     return outcome
 
 
-def undo_action(store: Store, entry: Entry) -> Outcome:
-    """Undo an action.  Raises: the errors of a write."""
+def undo_action(
+    store: Store, entry: Entry, record: Record, *, unconfirmed: bool = False
+) -> Outcome:
+    """Undo an action that is in effect; if that is not known, only if it is ``unconfirmed``.
+
+    ``record`` gets the entry before the commit, and that it is not in effect after it: later runs
+    do not restore rows that another program has removed since. Raises: the errors of a write and
+    of ``record``.
+    """
+    if entry.in_effect is False:
+        return Outcome(ALREADY)
 
     def undo(tx: Transaction) -> Outcome:
         transaction.lock(tx, entry.recorded)
@@ -68,10 +85,16 @@ def undo_action(store: Store, entry: Entry) -> Outcome:
             return Outcome(ALREADY)
         if state != AFTER:
             raise ChangedSince("The rows have changed since the action.")
+        if not (entry.in_effect or unconfirmed):
+            raise ChangedSince(UNCONFIRMED)
         transaction.restore(tx, entry.recorded)
+        record(replace(entry, in_effect=None))
         return Outcome(APPLIED)
 
-    return _outcome(store, undo)
+    outcome = _outcome(store, undo)
+    if outcome.status != SKIPPED:
+        record(replace(entry, in_effect=False))
+    return outcome
 
 
 def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:
@@ -87,6 +110,6 @@ def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:
 
 
 def is_applied(store: Store, entry: Entry) -> bool:
-    """Return whether the rows are as after the action."""
+    """Return whether the action was not undone, and the rows are as after it."""
     with store.read() as tx:
-        return state_of(tx.connection, entry.recorded) == AFTER
+        return entry.in_effect is not False and state_of(tx.connection, entry.recorded) == AFTER

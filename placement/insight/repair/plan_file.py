@@ -20,11 +20,13 @@ that database only.
 
 ``placement-manage audit --apply FILE`` applies a plan and writes an undo file in the same format,
 of the kind ``undo``, without an end. Its lines contain the rows that an action changed, before
-and after::
+and after; after the commit, a second line confirms that the action is in effect, and after an
+undo, a third line that it is not::
 
     {"action": {...}, "scope": {"consumers": {"uuid": ["<uuid>"]}, ...},
      "before": {"consumers": [{"id": 7, ...}]}, "after": {"consumers": []},
      "providers": {"12": "<uuid>"}, "classes": {"0": "VCPU"}}
+    {"action": {...}, "in_effect": true}
 
 ``scope`` defines the rows that are compared, by table, column and values. ``providers`` and
 ``classes`` name the ids in the rows. Usage counters change by the difference of the allocations;
@@ -34,7 +36,7 @@ and after::
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
@@ -45,7 +47,7 @@ from placement.insight.names import names_in
 from placement.insight.repair import actions
 from placement.insight.repair.action import Action, InvalidRepairFile, Line
 from placement.insight.repair.durable_file import replace_durably
-from placement.insight.repair.rows import Recorded
+from placement.insight.repair.rows import NO_ROWS, Recorded
 
 FORMAT: Final = "placement-repair"
 VERSION: Final = 1
@@ -90,13 +92,19 @@ class RepairFile:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of an undo file: an action that was performed, and what it changed."""
+    """An action that was performed, and what it changed.
+
+    ``in_effect`` is None while a commit, of the action or of its undo, is not confirmed.
+    """
 
     action: Action
     recorded: Recorded
+    in_effect: bool | None = None
 
     def line(self) -> str:
-        """Return the line."""
+        """Return the line in an undo file; only the first one has the rows."""
+        if self.in_effect is not None:
+            return line({"action": self.action.as_json(), "in_effect": self.in_effect})
         return line({"action": self.action.as_json(), **asdict(self.recorded)})
 
 
@@ -208,14 +216,22 @@ def latest_entries(file: RepairFile) -> dict[str, Entry]:
     An action whose last entry has no rows was skipped after its commit failed.
     Raises: InvalidRepairFile.
     """
-    entries = map(_entry, file.lines)
-    latest = {line(entry.action.as_json()): entry for entry in entries}
+    latest: dict[str, Entry] = {}
+    for entry in map(_entry, file.lines):
+        action = line(entry.action.as_json())
+        if entry.in_effect is None:
+            latest[action] = entry
+        elif action in latest:  # an operator can delete lines
+            latest[action] = replace(latest[action], in_effect=entry.in_effect)
     return {action: entry for action, entry in latest.items() if entry.recorded.scope}
 
 
 def _entry(values: Line) -> Entry:
     try:
         recorded = dict(values)
-        return Entry(actions.from_json(recorded.pop("action")), Recorded(**recorded))
+        action = actions.from_json(recorded.pop("action"))
+        if isinstance(in_effect := recorded.get("in_effect"), bool):
+            return Entry(action, NO_ROWS, in_effect)
+        return Entry(action, Recorded(**recorded))
     except (TypeError, ValueError, KeyError) as error:
         raise InvalidRepairFile(f"An entry of the undo file cannot be read: {error}.") from error

@@ -27,8 +27,8 @@ def apply(run_audit):
     It returns how many actions were applied, applied already, and skipped.
     """
 
-    def applied(path):
-        status, printed, errors = run_audit("--apply", path, "--json")
+    def applied(path, *options):
+        status, printed, errors = run_audit("--apply", path, "--json", *options)
         assert status in (repair.COMPLETE, repair.SOME_SKIPPED), errors
         statuses = [each["status"] for each in json.loads(printed)["actions"]]
         assert (status == repair.SOME_SKIPPED) == ("skipped" in statuses)

@@ -220,7 +220,8 @@ def _apply_and_undo(action: Callable[[World], Action]) -> Sequence[Step]:
     def undo(world: World, store: Store) -> str:
         entry = entries.get(id(world))
         is_applied = entry is not None and entry.recorded.scope
-        return undo_action(store, entry).status if is_applied else SKIPPED
+        undone = undo_action(store, entry, lambda _: None) if is_applied else None
+        return undone.status if undone else SKIPPED
 
     return apply, undo
 
