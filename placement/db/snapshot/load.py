@@ -152,7 +152,7 @@ class SnapshotReader:
         return _sets(
             index_of,
             ids_of,
-            lambda keys: frozenset(uuid_of[id_] for (id_,) in keys if id_ in uuid_of),
+            lambda keys: frozenset(uuid for (id_,) in keys if (uuid := uuid_of.get(id_))),
         )
 
     def _grouped(

@@ -99,6 +99,19 @@ def test_changed_provider_with_a_separator_in_its_aggregate_is_not_a_load(store,
     assert state.aggregates == {"a|~0"}
 
 
+def test_an_aggregate_without_uuid_is_left_out(store, hosts):
+    engine = Engine(store)
+    engine.current()
+    execute(store, "INSERT INTO placement_aggregates (id, uuid) VALUES (1, NULL)")
+    execute(
+        store, "INSERT INTO resource_provider_aggregates (resource_provider_id, aggregate_id)"
+        " SELECT id, 1 FROM resource_providers"
+    )  # fmt: skip
+    claim(store, uuid(), {hosts[0]: {"VCPU": 1}})  # stamps the provider
+    for reader in (engine, Engine(store)):
+        assert by_name(reader.current())["odd"].aggregates == frozenset()
+
+
 def test_a_loop_of_parents_is_left_out(store, hosts, caplog):
     child = new_provider(store, "child", hosts[0])
     engine = Engine(store)
