@@ -264,7 +264,7 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
     yield from (forest.root.item(forest.row_of[uuid]) for uuid in members)
     for text in values.get("member_of", ()):
         having = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
-        if not len(having := having[~sharing[having]]):
+        if not len(having := having[snapshot.hosts[having] | ~sharing[having]]):
             aggregates = [name for name, _ in hosts_by(snapshot, snapshot.aggregates)]
             raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
         yield from having.tolist()

@@ -1,6 +1,6 @@
 """The statements that read the consumers of drained providers, or of all."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -82,11 +82,11 @@ def _grouped(view: View, rows: Iterable[tuple[str, int]]) -> Iterator[Group]:
     forest, names = view.snapshot.forest, view.names.classes
     row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
     for text, count in rows:
-        allocations: dict[tuple[str, int], int] = {}
+        allocations = Counter[tuple[str, int]]()
         with suppress(KeyError):
             for part in text.split(",")[:-1]:
                 provider, class_id, used = map(int, part.split(":"))
-                allocations[names[class_id], row_of[provider]] = used
+                allocations[names[class_id], row_of[provider]] += used
             yield Group(allocations, count)
 
 

@@ -91,10 +91,12 @@ class Survival:
         self._quick = _QuickCheck(snapshot)
 
     def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
+        of_row = self._snapshot.forest.root
         for group in groups:
             self._deadline.tick()
             root, *others = reader.roots(group.allocations)
-            if others:
+            hosts = {of_row.item(row) for _, row in group.allocations if self._is_host[row]}
+            if others or hosts - {root}:  # some hosts share what they have
                 self.skipped += group.count
             elif self._is_host[root]:
                 self._by_root[root][reader.needs(group.allocations, root)] += group.count

@@ -1,9 +1,12 @@
 """``openstack placement drain``: the answer first, then the moves."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
+from keystoneauth1.exceptions import ClientException
 
+from placement.cli.names import CommandNames
 from placement.tests.support.nova_api import nova_api
 from placement.tests.support.nova_documents import server
 from placement.tests.support.openstack_client import Client, add_claim, add_host
@@ -206,3 +209,13 @@ def test_server_groups_of_nova_constrain_the_plan(tmp_path):
         assert set(room(*groups).values()) == {"cn3"}
         nova.refused["os-server-groups"] = 403
         assert plan(group("anti-affinity", *uuids))[0] == {"web-0": "cn2", "web-1": "cn3"}
+
+
+def test_a_part_of_the_server_groups_is_not_used():
+    class Names(CommandNames):
+        def _rows(self, _service, path, *_):
+            if path.endswith("offset=0"):
+                return [group("affinity", "a", "b")]
+            raise ClientException
+
+    assert not Names(SimpleNamespace(client_manager=None)).groups_of(["a"])

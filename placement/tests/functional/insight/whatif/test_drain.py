@@ -115,6 +115,18 @@ def test_flat_hosts_are_emptied(http, store):
     assert drained(http, f"provider={hosts[0]}")["consumers"] == 0
 
 
+def test_a_host_of_an_aggregate_that_shares_its_disk_is_drained(http, store):
+    hosts = [new_provider(store, VCPU=8, DISK_GB=100) for _ in range(3)]
+    new_provider(store, parent=hosts[0], VGPU=4)
+    configure(http, hosts[0], "traits", [SHARING_TRAIT])
+    for host in hosts[:2]:
+        configure(http, host, "aggregates", [RACK])
+    claim(http, {hosts[1]: {"VCPU": 2}})
+    plan = drained(http, f"member_of={RACK}")
+    assert {each["uuid"] for each in plan["providers"]} == set(hosts[:2])
+    assert plan["moves"][0]["to"][0]["uuid"] == hosts[2]
+
+
 def test_trees_with_devices_and_shared_storage(http, store):
     storage = new_provider(store, DISK_GB=1000)
     configure(http, storage, "traits", [SHARING_TRAIT])

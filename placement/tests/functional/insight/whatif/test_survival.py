@@ -7,11 +7,12 @@ import webtest
 
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
 from placement.core.search.deadline import Deadline
+from placement.db.tables import allocations
 from placement.insight.whatif import sql
 from placement.insight.whatif.model import Keep, NeedsReader
 from placement.insight.whatif.survival import Group, Survival
 from placement.tests.functional.insight.whatif.test_drain import HEADERS, claim, configure
-from placement.tests.support.factories import new_provider
+from placement.tests.support.factories import new_provider, rows
 from placement.tests.support.provider_tables import snapshot_of_states
 
 RACKS = [f"5e08ea53-c4c6-448e-9334-ac4953de3cf{number}" for number in range(2)]
@@ -77,6 +78,27 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
     (failed,) = document["not"]
     assert (failed["name"], failed["consumers"], failed["stuck"]) == ("host", 3, 3)
     assert failed["lacks"] == {"VCPU": 6, "VGPU": 3}
+
+
+def test_servers_on_storage_that_another_host_shares_are_skipped(http, store):
+    host = new_provider(store, "host", VCPU=8)
+    other = new_provider(store, "other", VCPU=8)
+    storage = new_provider(store, "storage", other, DISK_GB=10)
+    configure(http, storage, "traits", [SHARING_TRAIT])
+    for each in (host, storage):
+        configure(http, each, "aggregates", RACKS[:1])
+    claim(http, {host: {"VCPU": 2}, storage: {"DISK_GB": 8}})  # it needs both hosts
+    document = survival(http, "keep=none")
+    assert (document["verdict"], document["survive"], document["skipped"]) == ("fits", 2, 1)
+
+
+def test_repeated_rows_of_a_broken_database_add_up(http, store):
+    host, _other = new_provider(store, "host", VCPU=8), new_provider(store, "other", VCPU=5)
+    claim(http, {host: {"VCPU": 3}})
+    (row,) = rows(store, allocations)
+    again = {**row._mapping, "id": row.id + 1}
+    store.write(lambda tx: tx.connection.execute(allocations.insert().values(again)))
+    assert survival(http)["not"][0]["lacks"] == {"VCPU": 6}
 
 
 def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch):
