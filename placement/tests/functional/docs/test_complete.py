@@ -274,6 +274,24 @@ def test_the_memory_of_the_sizing_page_covers_what_is_measured():
             assert float(measured) < planned < 2 * float(measured), providers
 
 
+def test_the_cores_of_the_sizing_page_are_those_of_the_service_and_of_the_database():
+    measured = re.search(
+        r'^"nova\'s minute.*this service: ([\d.]+) of it the service, ([\d.]+) the database',
+        (docs.SOURCE / "contributor" / "performance.csv").read_text(),
+        re.MULTILINE,
+    )
+    rows = re.findall(
+        r"^ +\* - ([\d,]+)\n +- [\d,]+\n +- ([\d.]+)\n +- ([\d.]+)$",
+        page("admin/sizing"),
+        re.MULTILINE,
+    )
+    assert len(rows) == 3
+    for computes, *planned in rows:
+        factor = int(computes.replace(",", "")) / 10_000
+        expected = [float(cores) * factor for cores in measured.groups()]
+        assert list(map(float, planned)) == pytest.approx(expected, abs=0.006), computes
+
+
 def test_the_glossary_defines_the_terms_of_the_api():
     terms = set(re.findall(r"^   (\w[\w /-]*)$", page("glossary"), re.MULTILINE))
     assert terms >= {"provider", "inventory", "allocation", "consumer", "candidate", "generation"}
