@@ -71,7 +71,7 @@ def near_miss(
     ``rows`` has the row of the root first, then the rows of other providers that its candidates
     may use. If the deadline passes during the call, the conditions between groups may be missing,
     and the list is not complete.
-    Raises: SearchDeadlineExceeded if the deadline passed before the call.
+    Raises: SearchDeadlineExceeded if the deadline passed before any requirement was found.
     """
     world = EMPTY.apply([snapshot.entries.state(row) for row in rows])
     first = root = _Root(world, slotted, snapshot.forest.uuids[rows[0]], deadline)
@@ -93,6 +93,8 @@ def near_miss(
                 break
     except SearchDeadlineExceeded:
         completeness = Completeness.CUT
+        if not (shortest or first.lacks(first.nearest)):
+            raise
     shortest = shortest or first.lacks(first.nearest)
     unmet = (_beside(snapshot, rows[0], first.as_it_is(lack)) for lack in shortest)
     in_order = sorted(unmet, key=lambda lack: place(lack.requirement))

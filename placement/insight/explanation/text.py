@@ -65,6 +65,11 @@ def _lines(document: Response, origin: str) -> Iterator[str]:
     yield from funnel_lines(document["funnel"])
     if document["near_misses"]:
         yield "Closest: " + "; ".join(_closest(document["near_misses"]))
+    yield from _lines_of_changes(document)
+
+
+def _lines_of_changes(document: Response) -> Iterator[str]:
+    """Yield the changes after which a root fits, and what was not determined."""
     if document["remedies"]:
         yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
     if document["undetermined"]:
@@ -78,16 +83,15 @@ def _lines_of_root(document: Response) -> Iterator[str]:
         yield f"{name} fits {query}"
         yield from fitting_lines(document)
         return
-    if document["root"]["fits"] is None or not document["near_misses"]:
+    if document["root"]["fits"] is None:
         yield f"Not determined within the time allowed: whether {name} fits {query}"
         return
-    (miss,) = document["near_misses"]
     yield f"{name} does not fit {query}"
-    yield from (f"  {lacking}" for lacking in _distinct_lacks(miss))
-    if miss["complete"]:
-        yield "Everything else fits."
-    if document["remedies"]:
-        yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
+    for miss in document["near_misses"]:
+        yield from (f"  {lacking}" for lacking in _distinct_lacks(miss))
+        if miss["complete"]:
+            yield "Everything else fits."
+    yield from _lines_of_changes(document)
 
 
 def fitting_lines(document: Response) -> Iterator[str]:

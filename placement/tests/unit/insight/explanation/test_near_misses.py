@@ -8,6 +8,7 @@ from placement.core.search.deadline import Deadline
 from placement.insight.explanation.document import as_json
 from placement.insight.explanation.explain import Question, explain
 from placement.insight.explanation.model import Completeness
+from placement.insight.explanation.text import as_text
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.unit.insight.explanation.explanations import explained
 
@@ -114,6 +115,25 @@ def test_the_deadline_leaves_what_is_known():
         seen |= results
     assert seen == {Completeness.CUT, Completeness.CONFIRMED}
     assert all(miss.completeness is Completeness.CONFIRMED for miss in explanation.near_misses)
+
+
+def test_a_root_of_which_nothing_is_known_at_the_deadline_is_not_listed():
+    snapshot = snapshot_of("h\n  a VCPU=8\n  b VCPU=8")
+    query = "resources1=VCPU:1&resources2=VCPU:1&resources3=VCPU:1&group_policy=isolate"
+    names = set()
+    for root in (None, snapshot.forest.uuids[0]):
+        question = Question(request_of(query), query, "", root=root)
+        for budget in range(100):
+            explanation = explain(snapshot, question, Deadline(budget, itertools.count().__next__))
+            assert all(miss.unmet for miss in explanation.near_misses)
+            assert explanation.near_misses or explanation.undetermined
+            text = as_text(as_json(explanation))
+            if root and explanation.fits == 0 and not explanation.near_misses:
+                names.update(text.splitlines())
+    assert names == {
+        f"h does not fit {query}",
+        "Not determined within the time allowed: near_misses",
+    }
 
 
 # --- what an operator can act on ----------------------------------------------------------------
