@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import csv
 import importlib.util
 import inspect
 import re
@@ -290,6 +291,14 @@ def test_the_cores_of_the_sizing_page_are_those_of_the_service_and_of_the_databa
         factor = int(computes.replace(",", "")) / 10_000
         expected = [float(cores) * factor for cores in measured.groups()]
         assert list(map(float, planned)) == pytest.approx(expected, abs=0.006), computes
+
+
+def test_the_comparison_names_each_row_in_which_this_service_is_not_clearly_better():
+    rows = csv.reader((docs.SOURCE / "contributor" / "performance.csv").read_text().splitlines())
+    _, _, disadvantages = page("admin/comparison").partition("Disadvantages")
+    poor = [row[0] for row in rows if re.fullmatch(r"0\.\d+|1(\.\d)?", row[5])]
+    assert len(poor) == 5
+    assert [row for row in poor if f"   {row}\n" not in disadvantages] == []
 
 
 def test_the_glossary_defines_the_terms_of_the_api():
