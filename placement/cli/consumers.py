@@ -1,6 +1,7 @@
 """``openstack resource consumer list``: who has which resources, and who has the most."""
 
 import argparse
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -178,6 +179,8 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
         if arguments.sort or arguments.group_by:
             if arguments.marker:
                 raise CommandError("--marker continues a list that is sorted by UUID.")
+            if not re.fullmatch("[1-9][0-9]*", arguments.limit or "1"):
+                raise CommandError(f"--limit {arguments.limit} is not a number of rows from 1.")
             return list(consumers(self.app, {**query, "limit": MOST_OF_A_PAGE}))
         if arguments.all:
             return list(consumers(self.app, query))

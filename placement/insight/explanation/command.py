@@ -117,7 +117,8 @@ def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
     """
     pairs = _of_options(arguments)
     if arguments.query:
-        pairs += parse_qsl(arguments.query.partition("?")[2] or arguments.query)
+        query = arguments.query.partition("?")[2] or arguments.query
+        pairs += parse_qsl(query, keep_blank_values=True)
     if not pairs:
         raise InvalidOptions(if_empty)
     return pairs

@@ -141,5 +141,8 @@ def test_a_refused_claim_is_shown_with_its_numbers(openstack):
 def test_what_is_wrong_is_said(openstack):
     assert "--resource, --query or --request-id" in openstack.refused(EXPLAIN)
     assert "VCPU=4" in openstack.refused(EXPLAIN, "--resource=VCPU")
+    assert "there is no parameter 'VCPU:1'" in openstack.refused(EXPLAIN, "--query=VCPU:1")
+    blank = "--query=resources=VCPU:1&required="
+    assert "required" in openstack.refused(EXPLAIN, blank)
     assert "CUSTOM_NO" in openstack.refused(EXPLAIN, "--resource=CUSTOM_NO=1")
     assert NOBODY in openstack.refused(EXPLAIN, "--request-id", f"req-{NOBODY}")

@@ -99,6 +99,11 @@ def test_who_has_the_most(openstack):
         assert shown.stdout.splitlines()[1].split()[1::2] == ["aggregate", "consumers", "VCPU"]
         unknown = openstack.run("resource consumer list", "--sort", "-VCPUS")
         assert unknown.stderr == "No listed consumer has VCPUS.\n"
+        for limit in ("0", "-1", "x"):
+            refused = openstack.refused(
+                "resource consumer list", "--group-by=type", f"--limit={limit}"
+            )
+            assert refused == f"--limit {limit} is not a number of rows from 1.\n"
         refused = openstack.refused("resource consumer list", "--sort=VCPU", f"--marker={large}")
         assert "sorted by UUID" in refused
     finally:
