@@ -74,8 +74,6 @@ class CheckPermission(WrittenOutput, command.Lister):
     allowed, and 3 if at least one is denied.
     """
 
-    important = permissions_command.IMPORTANT
-
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         permissions_command.add_permission_arguments(parser)
         parser.add_argument("--service", help="Check only the calls of this service.")
@@ -86,6 +84,7 @@ class CheckPermission(WrittenOutput, command.Lister):
         report = cast("Permissions", get(self.app, "/permissions", query))
         self.exit_status = permissions_command.DENIED if report["denied"] else 0
         self.note(*permissions_command.remarks(report), permissions_command.summary(report))
+        self.important = permissions_command.important(parsed_args)
         columns, rows = permissions_command.table(report, parsed_args)
         return columns, [list(map(_permission_cell, row)) for row in rows]
 

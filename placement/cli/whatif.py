@@ -316,7 +316,12 @@ def _leaving(room: Response, names: Names) -> str:
 
 
 def add_room_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``--make-room``."""
+    """Add ``--make-room`` and its options."""
+    parser.add_argument(
+        "--make-room",
+        action="store_true",
+        help="If no host fits, also look for hosts that fit after the fewest servers move.",
+    )
     parser.add_argument(
         "--evictable",
         action="append",

@@ -55,7 +55,7 @@ def _text(report: Permissions, options: argparse.Namespace) -> str:
     columns, rows = permissions_command.table(report, options)
     if rows:
         texts = [list(map(_cell, row)) for row in rows]
-        lines.append(table_text(columns, texts, permissions_command.IMPORTANT))
+        lines.append(table_text(columns, texts, permissions_command.important(options)))
     return "\n".join((*lines, permissions_command.summary(report)))
 
 

@@ -102,11 +102,6 @@ def add_explanation(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Also look for changes of the request after which a host fits.",
     )
-    parser.add_argument(
-        "--make-room",
-        action="store_true",
-        help="If no host fits, also look for hosts that fit after the fewest servers move.",
-    )
 
 
 def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:

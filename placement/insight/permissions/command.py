@@ -10,8 +10,6 @@ DENIED: Final = 3
 """The exit status if at least one call is denied."""
 
 _COLUMNS: Final = ("service", "method", "path", "allowed", "rule", "needs")
-IMPORTANT: Final = ("service", "method", "path", "needs", "rule")
-"""The columns that a narrow terminal shows first."""
 
 
 def add_permission_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +51,12 @@ def table(
     columns = (*_COLUMNS, "purpose") if options.long else _COLUMNS
     calls = [call for call in report["calls"] if options.all or not call["allowed"]]
     return columns, [[dict(call)[name] for name in columns] for call in calls]
+
+
+def important(options: argparse.Namespace) -> Sequence[str]:
+    """Return the columns that a narrow terminal shows first."""
+    allowed = ("allowed",) if options.all else ()  # no is the same in each row of denied calls
+    return ("service", "method", "path", *allowed, "needs", "rule")
 
 
 def remarks(report: Permissions) -> Iterator[str]:

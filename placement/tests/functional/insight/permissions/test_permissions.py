@@ -1,5 +1,6 @@
 """Which calls of other services a set of roles may send: the route and both commands."""
 
+import argparse
 import json
 import re
 import threading
@@ -8,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 import webtest
 
-from placement import handler
+from placement import fitted_tables, handler
 from placement.cmd import manage
 from placement.fitted_tables import fitted
-from placement.insight.permissions.command import IMPORTANT
+from placement.insight.permissions import command as permissions_command
 from placement.insight.permissions.model import CALLS, SERVICES
 from placement.tests.support.openstack_client import Client
 from placement.tests.support.processes import ApiProcess
@@ -211,7 +212,14 @@ def test_a_narrow_table_shows_whole_calls():
     calls = [[each["service"], each["method"], each["path"]] for each in CALLS]
     rows = [[*call, "rule" * 15, "needs" * 15] for call in calls]
     columns = ("service", "method", "path", "rule", "needs")
-    assert fitted(columns, rows, 80, IMPORTANT) == (list(columns[:3]), calls)
+    important = permissions_command.important(argparse.Namespace(all=False))
+    assert fitted(columns, rows, 80, important) == (list(columns[:3]), calls)
+
+
+def test_a_narrow_table_of_all_calls_shows_which_are_allowed(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(fitted_tables, "width_of", lambda _: 80)
+    _, output, _ = run(capsys, tmp_path, "--roles=admin", "--all")
+    assert output.splitlines()[1].split()[1::2] == ["service", "method", "path", "allowed"]
 
 
 @runs_openstack
