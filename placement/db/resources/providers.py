@@ -37,13 +37,16 @@ _provider = resource_providers.c
 _root = resource_providers.alias("root")
 _parent = resource_providers.alias("parent")
 
+NAME = sa.func.coalesce(_provider.name, _provider.uuid).label("name")
+"""The name of a provider: rows of another program may have none."""
+
 # The columns are the fields of ``core.model.Provider``. A provider without a root is partly
 # removed or not migrated, and is not returned.
 SELECT_PROVIDER = (
     sa.select(
         _provider.id,
         _provider.uuid,
-        sa.func.coalesce(_provider.name, _provider.uuid).label("name"),
+        NAME,
         GENERATION.label("generation"),
         _parent.c.uuid.label("parent_uuid"),
         _root.c.uuid.label("root_uuid"),
@@ -331,7 +334,7 @@ class Providers(Statements):
 
     def children(self, id_: int) -> list[tuple[str, str]]:
         """Return UUID and name of the children; while a provider is locked none can be added."""
-        columns = sa.select(_provider.uuid, _provider.name).order_by(_provider.id)
+        columns = sa.select(_provider.uuid, NAME).order_by(_provider.id)
         rows = self._connection.execute(columns.where(_provider.parent_provider_id == id_))
         return [(row.uuid, row.name) for row in rows]
 

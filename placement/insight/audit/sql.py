@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from placement.core.capacity import is_within_capacity
 from placement.core.claims import Amounts
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Inventory
+from placement.db.resources.providers import NAME
 from placement.db.tables import (
     LIMITS,
     allocations,
@@ -43,7 +44,7 @@ _allocation = allocations.c
 _PROVIDERS = sa.select(
     _provider.id,
     _provider.uuid,
-    _provider.name,
+    NAME,
     _provider.root_provider_id,
     _provider.parent_provider_id,
     sa.func.coalesce(_provider.updated_at, _provider.created_at),

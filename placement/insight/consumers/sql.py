@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from placement.core.claims import Amounts
 from placement.core.text import Names
 from placement.db.resources.names import ids_by_name
+from placement.db.resources.providers import NAME
 from placement.db.store import Store
 from placement.db.tables import (
     allocations,
@@ -33,7 +34,7 @@ _provider = resource_providers.c
 _ALLOCATIONS = sa.select(
     _allocation.consumer_id,
     _provider.uuid,
-    _provider.name,
+    NAME,
     resource_classes.c.name,
     _allocation.used,
 ).select_from(

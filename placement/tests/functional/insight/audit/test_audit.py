@@ -127,6 +127,17 @@ def test_defects_of_every_kind_at_once_are_all_found(store):
     assert reported.count("over_capacity") == 2
 
 
+def test_a_provider_without_a_name_has_its_uuid(store):
+    """Programs that write to the database can leave the name empty."""
+    host = Host(store)
+    host.provider(name=None)
+    host.inventory(used=3)
+    (finding,) = audit(store, EVERYTHING).findings
+    assert (finding.code, finding.names) == ("usage_counter", {host.uuid: host.uuid})
+    (consumer,) = all_matching(store, ConsumerFilter(limit=10))
+    assert consumer.providers == {host.uuid: host.uuid}
+
+
 def test_what_is_young_is_left_alone(store):
     """A consumer is written a moment before its allocations by other implementations."""
     host = Host(store)
