@@ -69,16 +69,13 @@ _ALLOCATED: Final = (
 EXCESS: Final = sa.cast(inventories.c.used - _ALLOCATED, sa.BigInteger)
 """The usage counter of an inventory minus the sum of its allocations."""
 
-_NOT_COMPARED: Final = {name: {"id"} for name in _ANY_ID}
+# The undo of a later action changes the generation of a consumer; clients also change its times.
+_NOT_COMPARED: Final = {name: {"id"} for name in _ANY_ID} | {consumers.name: {"id", "generation"}}
 # Not compared in rows that exist before and after the action: claims change these columns of
-# providers, clients those of inventories, and undo changes the generation of consumers.
-_CHANGED_BY_CLIENTS: Final = {
+# providers, clients those of inventories.
+_NOT_COMPARED_IN_KEPT: Final = {
     resource_providers.name: {"generation", "updated_at"},
     inventories.name: {"updated_at", *(column.name for column in LIMITS)},
-}
-_NOT_COMPARED_IN_KEPT: Final = {
-    AFTER: _CHANGED_BY_CLIENTS,
-    BEFORE: _CHANGED_BY_CLIENTS | {consumers.name: {"generation"}},
 }
 
 
@@ -152,18 +149,18 @@ def state_of(connection: sa.Connection, recorded: Recorded) -> str | None:
     """Return whether the rows are as ``before`` or ``after`` the action, None if neither."""
     current = read(connection, recorded.scope)
     for state, image in ((AFTER, recorded.after), (BEFORE, recorded.before)):
-        if _comparable(current, recorded, state) == _comparable(image, recorded, state):
+        if _comparable(current, recorded) == _comparable(image, recorded):
             return state
     return None
 
 
-def _comparable(image: Image, recorded: Recorded, state: str) -> dict[str, list[str]]:
+def _comparable(image: Image, recorded: Recorded) -> dict[str, list[str]]:
     """Return the rows as texts, without the columns that are not compared."""
     texts = {}
     for table in recorded.scope:
         ignored = _NOT_COMPARED.get(table, set())
         if recorded.before.get(table) and recorded.after.get(table):
-            ignored = ignored | _NOT_COMPARED_IN_KEPT[state].get(table, set())
+            ignored = ignored | _NOT_COMPARED_IN_KEPT.get(table, set())
         texts[table] = sorted(
             str([(name, value) for name, value in row.items() if name not in ignored])
             for row in image.get(table, ())

@@ -10,7 +10,7 @@ from placement.insight.audit.model import AuditSettings
 from placement.insight.audit.report import audit
 from placement.insight.repair.actions import REPAIRABLE
 from placement.objects import inventory, trait
-from placement.tests.support.defects import DEFECTS, Host
+from placement.tests.support.defects import DEFECTS, Host, missing_consumer
 from placement.tests.support.factories import (
     allocations_of,
     assert_sound,
@@ -46,6 +46,21 @@ def test_each_kind_is_repaired_and_undone(store, run_audit, apply, plan, name):
     assert kept(image(store)) == kept(before)
     assert apply(f"{plan}.undo") == (0, 1, 0)
     assert kept(image(store)) == kept(before)
+
+
+def test_actions_on_the_same_consumers_are_undone(store, run_audit, apply, plan):
+    """One is created; both stay, and lose allocations of two classes on a missing provider."""
+    hosts = [Host(store) for _ in range(2)]
+    missing_consumer(hosts[0])
+    for host in hosts:
+        for class_id in range(2):
+            stray = {"resource_provider_id": 999_999, "resource_class_id": class_id}
+            host.run(host.allocation(**stray))
+    before = without_generations(image(store))
+    run_audit("--plan", plan)
+    assert apply(plan) == (3, 0, 0)
+    assert apply(f"{plan}.undo") == (3, 0, 0)
+    assert without_generations(image(store)) == before
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
