@@ -110,6 +110,8 @@ def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:
 
 
 def is_applied(store: Store, entry: Entry) -> bool:
-    """Return whether the action was not undone, and the rows are as after it."""
+    """Return whether an action is in effect; if that is not known, whether its rows are."""
+    if entry.in_effect is not None:
+        return entry.in_effect
     with store.read() as tx:
-        return entry.in_effect is not False and state_of(tx.connection, entry.recorded) == AFTER
+        return state_of(tx.connection, entry.recorded) == AFTER
