@@ -127,7 +127,8 @@ def _check_names(tx: Transaction, recorded: Recorded) -> None:
     for table, key in _NAMED.items():
         columns = (table.c[key], table.c.name, table.c.id)
         for row in recorded.before.get(table.name, ()):
-            same = sa.or_(table.c.id == row["id"], table.c.name == row["name"])
+            named = sa.literal(row["name"], table.c.name.type)  # NULL is not equal to NULL
+            same = sa.or_(table.c.id == row["id"], table.c.name == named)
             for other, name, id_ in tx.connection.execute(sa.select(*columns).where(same)):
                 if (other, id_) != (row[key], row["id"]):
                     raise ChangedSince(

@@ -48,6 +48,14 @@ def test_each_kind_is_repaired_and_undone(store, run_audit, apply, plan, name):
     assert kept(image(store)) == kept(before)
 
 
+def test_the_trees_of_providers_without_a_name_come_back(store, run_audit, apply, plan):
+    for host in (Host(store), Host(store)):
+        host.provider(name=None, root_provider_id=None)
+    run_audit("--plan", plan)
+    assert apply(plan) == (2, 0, 0)
+    assert apply(f"{plan}.undo") == (2, 0, 0)
+
+
 def test_actions_on_the_same_consumers_are_undone(store, run_audit, apply, plan):
     """One is created; both stay, and lose allocations of two classes on a missing provider."""
     hosts = [Host(store) for _ in range(2)]
