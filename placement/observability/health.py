@@ -65,7 +65,7 @@ class HealthChecks:
 
 
 class _Check:
-    """A check whose result is cached for some seconds.
+    """A check whose result is cached for some seconds, if any.
 
     While one thread repeats the check, other threads return the cached result: a Keystone that
     does not respond would otherwise block all threads of the service, one after another.
@@ -77,6 +77,8 @@ class _Check:
         self._repeat_at = 0.0
 
     def __call__(self) -> CheckResult:
+        if not self._seconds:
+            return self._checked()
         now = time.monotonic()
         if self._result is None or now >= self._repeat_at:
             self._repeat_at = now + self._seconds

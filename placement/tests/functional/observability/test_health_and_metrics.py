@@ -8,6 +8,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import psutil
 import pytest
@@ -19,9 +21,10 @@ from placement import db_api, deploy
 from placement.db.schema import migration
 from placement.db.store import Store
 from placement.events import Observer
+from placement.exception import DatabaseUnavailable
 from placement.http.auth import keystone_url
 from placement.microversion import MAX_VERSION
-from placement.observability import metrics
+from placement.observability import health, metrics
 from placement.observability.health import HealthChecks
 from placement.tests.support.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
 from placement.tests.support.servers import free_port
@@ -101,6 +104,18 @@ class TestHealth:
         assert [each.has_passed for each in others] == [True, True, True]
         assert keystone.text.startswith("keystone: ")
         assert "Connection refused" in keystone.text
+
+    def test_no_result_of_an_earlier_request_is_reported_for_the_database(
+        self, conf, application, monkeypatch
+    ):
+        """Also if another thread read the clock later, and checked the database earlier."""
+        services = deploy.services(conf)
+        checks = HealthChecks(services.store, services.engine.current, None)
+        assert checks.results()[0] == ("database: reachable", True)
+        monkeypatch.setattr(health, "time", SimpleNamespace(monotonic=lambda: -1.0))
+        unreachable = mock.Mock(side_effect=DatabaseUnavailable("it was stopped"))
+        monkeypatch.setattr(services.store, "probe", unreachable)
+        assert not checks.results()[0].has_passed
 
     def test_keystone_is_asked_once_in_a_while(self, conf, application, monkeypatch):
         requested = []
