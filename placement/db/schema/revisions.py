@@ -147,6 +147,7 @@ class Comparison(NamedTuple):
 
 def compare(connection: sa.Connection) -> Comparison:
     """Return how a database differs from the tables of this service."""
+    revision = recorded(connection)  # first: another process may apply revisions meanwhile
     reflected = sa.inspect(connection).get_multi_columns()
     stored = {name: columns for (_, name), columns in reflected.items()}
     missing: list[_Added] = []
@@ -162,7 +163,7 @@ def compare(connection: sa.Connection) -> Comparison:
             for column in stored[table.name]
             if column["name"] not in table.columns and _requires_value(column)
         ]
-    return Comparison(recorded(connection), missing, requiring)
+    return Comparison(revision, missing, requiring)
 
 
 def _requires_value(column: sa.engine.interfaces.ReflectedColumn) -> bool:

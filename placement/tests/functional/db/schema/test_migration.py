@@ -397,6 +397,24 @@ def test_the_first_revision_is_not_recorded_after_a_later_one(mariadb_store):
     migration.upgrade(mariadb_store)
 
 
+def test_a_revision_that_another_process_applies_does_not_lack_tables(mariadb_store):
+    """The other process does so while this one compares the database with the tables."""
+    outputs = []
+
+    def upgrade_before_the_read(_connection, _cursor, statement, *_):
+        if "FROM alembic_version" in statement and not outputs:
+            another = sync_without_get_lock.start(mariadb_store.settings.connection)
+            outputs.append((another.communicate(timeout=300)[0], another.returncode))
+
+    migration.upgrade(mariadb_store, COMMON_HEAD)
+    engine = mariadb_store.engines().writer
+    sa.event.listen(engine, "before_cursor_execute", upgrade_before_the_read)
+    migration.upgrade(mariadb_store)
+    ((output, returncode),) = outputs
+    assert returncode == 0, output
+    assert recorded(mariadb_store) == [migration.HEAD]
+
+
 def test_an_upgrade_waits_for_another(empty_store):
     """On one server: an open transaction of another upgrade is waited for, not interrupted."""
     other = Store(empty_store.settings)
