@@ -141,11 +141,11 @@ def _members(members: Mapping[str, object], names: Names) -> str:
 
 
 def aligned(counts: Iterable[Count]) -> list[str]:
-    """Return a line for each count, with the numbers aligned to the right.
+    """Return a printable line for each count, with the numbers aligned to the right.
 
     >>> aligned([(12, "actions"), (3, "skipped")])
     ['12 actions', ' 3 skipped']
     """
     rows = list(counts)
     width = max((len(str(number)) for number, _ in rows), default=0)
-    return [f"{number:>{width}} {text}" for number, text in rows]
+    return [printable(f"{number:>{width}} {text}") for number, text in rows]

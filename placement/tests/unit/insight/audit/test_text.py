@@ -58,6 +58,11 @@ def test_nothing_found_is_not_said_beside_what_was_not_compared():
     ]
 
 
+def test_consumer_types_that_were_not_compared_are_printable():
+    skipped = [Skipped("orphaned_consumer", 1, "the list does not cover the type A\x1b[0m")]
+    assert findings_text([], [], skipped).endswith(r"the type A\x1b[0m")
+
+
 def test_values_have_the_names_of_their_uuids():
     assert value_text(Named("uuid-1", "host1"), {}) == "host1 (uuid-1)"
     assert value_text(["uuid-1", "other"], HOSTS) == "host1 (uuid-1), other"
