@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from textwrap import fill
 from typing import IO, Final
+from unicodedata import east_asian_width
 
 from prettytable import PrettyTable
 
@@ -100,7 +101,18 @@ def fitted(
 
 
 def _width(value: object) -> int:
-    return max(map(len, str(value).split("\n")))
+    return max(map(_places, str(value).split("\n")))
+
+
+def _places(line: str) -> int:
+    """Return the width of a line on a terminal, where Chinese and Japanese characters have two.
+
+    >>> _places("研发部-01")
+    9
+    """
+    if line.isascii():
+        return len(line)
+    return len(line) + sum(east_asian_width(character) in "FW" for character in line)
 
 
 def _shortened(value: object, width: int) -> object:
@@ -117,9 +129,11 @@ def shortened(line: str, width: int) -> str:
     >>> shortened("web-1 (5c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b): VCPU 4, DISK_GB 20", 30)
     'web-1: VCPU 4, DISK_GB 20'
     """
-    if len(line) <= width:
+    if _places(line) <= width:
         return line
     end = width - 1
+    while _places(line[:end]) >= width:
+        end -= 1
     for uuid in _UUID.finditer(line):
         if uuid.start() < end < uuid.end():
             if uuid[1]:

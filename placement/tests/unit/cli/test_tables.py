@@ -6,6 +6,7 @@ import re
 from uuid import UUID
 
 import pytest
+from prettytable import PrettyTable
 
 from placement.cli import tables
 from placement.cli.allocation import ListAllocationRequest
@@ -106,3 +107,15 @@ def test_sentences_fit_a_terminal_and_are_whole_in_a_pipe(monkeypatch):
         f"    {UUIDS[0]}",
         "    of its host",
     ]
+
+
+def test_wide_characters_count_twice():
+    uuid, name = UUIDS[0], "研发部" * 9
+    columns, ((shown_uuid, shown_name),) = fitted(
+        ["uuid", "name"], [[uuid, name]], 80, ["uuid", "name"]
+    )
+    assert (columns, shown_uuid) == (["uuid", "name"], uuid)
+    table = PrettyTable(columns)
+    table.add_row([shown_uuid, shown_name])
+    assert len(table.get_string().splitlines()[0]) <= 80
+    assert shown_name == f"{name[:18]}…"
