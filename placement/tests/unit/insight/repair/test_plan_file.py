@@ -80,6 +80,21 @@ def test_undo_files():
 
 
 @pytest.mark.parametrize(
+    ("lines", "in_effect"),
+    [((), None), ((True,), True), ((True, False), False), ((True, None), None)],
+)
+def test_the_last_line_of_an_action_says_whether_it_is_in_effect(lines, in_effect):
+    """An operator can delete the entry of an action and leave its other lines."""
+    other = f'{{"action": {ACTIONS[1]}, "in_effect": true}}\n'
+    entry = f'{{"action": {ACTIONS[0]}, {RECORDED}}}\n'
+    later = f'{{"action": {ACTIONS[0]}, "in_effect": %s}}\n'
+    text = HEADER % ("undo", "") + entry + other
+    text += "".join(entry if each is None else later % json.dumps(each) for each in lines)
+    (found,) = latest_entries(read_file(text)).values()
+    assert (found.in_effect, found.line() == entry) == (in_effect, in_effect is None)
+
+
+@pytest.mark.parametrize(
     ("action", "name", "value"),
     [
         (2, "consumer", None),
