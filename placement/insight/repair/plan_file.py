@@ -20,8 +20,8 @@ that database only.
 
 ``placement-manage audit --apply FILE`` applies a plan and writes an undo file in the same format,
 of the kind ``undo``, without an end. Its lines contain the rows that an action changed, before
-and after; after the commit, a second line confirms that the action is in effect, and after an
-undo, a third line that it is not::
+and after. A line is written before each commit, of an action or of its undo, and after the commit
+another line, which says whether the action is in effect::
 
     {"action": {...}, "scope": {"consumers": {"uuid": ["<uuid>"]}, ...},
      "before": {"consumers": [{"id": 7, ...}]}, "after": {"consumers": []},
@@ -102,7 +102,7 @@ class Entry:
     in_effect: bool | None = None
 
     def line(self) -> str:
-        """Return the line in an undo file; only the first one has the rows."""
+        """Return the line in an undo file; without rows if it says what is in effect."""
         if self.in_effect is not None:
             return line({"action": self.action.as_json(), "in_effect": self.in_effect})
         return line({"action": self.action.as_json(), **asdict(self.recorded)})
