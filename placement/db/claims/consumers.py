@@ -86,7 +86,7 @@ AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
 
 _consumer = consumers.c
 _allocation = allocations.c
-_ID = sa.select(_consumer.id)
+_ID = sa.select(_consumer.id, _consumer.uuid)
 _LOCK = _ID.order_by(_consumer.uuid).with_for_update()
 # Read by statements after the lock, see ``claims.inventories``
 _ALLOCATED = (
@@ -244,7 +244,9 @@ class Consumers(Statements):
         ids = [row.id for row in locked]
         allocation_rows = rows_of(self._connection, _READ_ALLOCATIONS, _allocation.id, ids)
         rows = [row for row in allocation_rows if row.uuid in uuids]
-        if any(row.uuid in uuids for row in self._locked(uuids)):
+        # without a lock: a transaction that has it may wait for the allocations
+        recorded = rows_of(self._connection, _ID, _consumer.uuid, uuids)
+        if any(row.uuid in uuids for row in recorded):
             raise WriteConflict
         return rows, name_ids
 

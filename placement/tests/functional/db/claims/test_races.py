@@ -5,6 +5,7 @@ Each race is run many times, by threads that start together. To reproduce a crit
 """
 
 import pytest
+import sqlalchemy as sa
 
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories
@@ -149,6 +150,25 @@ def test_consumer_created_and_removed_during_a_removal(store, backend):
     with run_before(store, comes, goes) as passed:
         removed = outcome_of(lambda: allocation.delete(store, consumer))
     assert accepted([removed, passed[1]]) == 1
+    assert_sound(store)
+
+
+def test_consumer_created_during_a_write_without_generation_is_released_without_deadlock(
+    store, other_store, backend
+):
+    """The write has locked the allocations when the release has locked the consumer."""
+    if backend == "sqlite":
+        pytest.skip("it has one writer at a time")
+    host, consumer = new_provider(store, VCPU=10), uuid()
+    errors = []
+    for each in (store, other_store):
+        sa.event.listen(each.engines().writer, "handle_error", errors.append)
+    comes = "FROM allocations", lambda: claim(other_store, consumer, {host: {"VCPU": 2}})
+    goes = "consumer_id AS uuid", lambda: allocation.delete(other_store, consumer)
+    with run_before(store, comes, goes) as passed:
+        written = outcome_of(lambda: claim(store, consumer, {host: {"VCPU": 3}}))
+    assert accepted([written, *passed]) == 3
+    assert [str(error.original_exception) for error in errors] == []
     assert_sound(store)
 
 
