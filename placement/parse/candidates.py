@@ -34,15 +34,17 @@ _GROUP_KEY = re.compile(r"(resources|required|member_of|in_tree)(.*)")
 _MAX_LIMIT_DIGITS = 18
 
 
-def candidate_request(pairs: validation.QueryPairs, version: Version) -> CandidateRequest:
+def candidate_request(
+    pairs: validation.QueryPairs, version: Version, *, in_words: bool = False
+) -> CandidateRequest:
     """Return the request in a query string.
 
-    Whether classes and traits exist is checked by the search.
+    Whether classes and traits exist is checked by the search. ``in_words`` is that of ``check``.
 
     Raises: BadRequest, DuplicateQueryKey, BadQueryValue, MissingQueryValue.
     Source: API reference, "List allocation candidates".
     """
-    validation.check(_VALIDATORS, pairs, version)
+    validation.check(_VALIDATORS, pairs, version, in_words=in_words)
     values = validation.grouped(pairs)
     of_root = _of_root(values)
     subtrees = [SameSubtree(_suffixes(value)) for value in values.get("same_subtree", ())]

@@ -53,7 +53,8 @@ class Shape:
     @classmethod
     def of(cls, pairs: validation.QueryPairs, version: Version, share: int = 1) -> "Shape":
         """Return the shape of a query.  Raises: BadRequest, as ``candidate_request``."""
-        return cls(queries.text(pairs), candidate_request(pairs, version), share)
+        request = candidate_request(pairs, version, in_words=True)
+        return cls(queries.text(pairs), request, share)
 
 
 @accepts_json
