@@ -109,8 +109,11 @@ class _OfTargets:
                 if _covers(demand.needs, unsuffixed, others)
             )
             if consumers > (slots := self._slots(unsuffixed, others)):
-                amounts = ", ".join(f"{name}:{amount}" for name, amount in unsuffixed)
-                amounts = amounts or " and ".join(map(str, others))
+                amounts = " and ".join(
+                    ", ".join(f"{name}:{amount}" for name, amount in resources)
+                    for resources in (unsuffixed, *others)
+                    if resources
+                )
                 taken = f"the hosts that may take them have places for {slots}"
                 yield f"{consumers} need at least {amounts}; {taken}"
 

@@ -127,6 +127,19 @@ def test_a_host_of_an_aggregate_that_shares_its_disk_is_drained(http, store):
     assert plan["moves"][0]["to"][0]["uuid"] == hosts[2]
 
 
+def test_places_for_devices_are_counted_in_words(http, store):
+    hosts = [new_provider(store, VCPU=8) for _ in range(2)]
+    first, second = (new_provider(store, parent=host, VGPU=3) for host in (hosts[0], hosts[0]))
+    new_provider(store, parent=hosts[1], VGPU=3)
+    for device in (first, second):
+        claim(http, {hosts[0]: {"VCPU": 1}, device: {"VGPU": 2}})
+    (_, *reasons) = drained(http, f"provider={hosts[0]}")["reasons"]
+    taken = "the hosts that may take them have places for 1"
+    assert reasons == [
+        f"2 need at least {each}; {taken}" for each in ("VCPU:1 and VGPU:2", "VGPU:2")
+    ]
+
+
 def test_trees_with_devices_and_shared_storage(http, store):
     storage = new_provider(store, DISK_GB=1000)
     configure(http, storage, "traits", [SHARING_TRAIT])
