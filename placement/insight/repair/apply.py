@@ -110,8 +110,6 @@ def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:
 
 
 def is_applied(store: Store, entry: Entry) -> bool:
-    """Return whether an action is in effect; if that is not known, whether its rows are."""
-    if entry.in_effect is not None:
-        return entry.in_effect
+    """Return whether the action was not undone, and the rows are as after it."""
     with store.read() as tx:
-        return state_of(tx.connection, entry.recorded) == AFTER
+        return entry.in_effect is not False and state_of(tx.connection, entry.recorded) == AFTER
