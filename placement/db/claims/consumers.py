@@ -86,8 +86,8 @@ AllocatedAmounts = dict[str, dict[str, dict[str, int]]]
 
 _consumer = consumers.c
 _allocation = allocations.c
-_ID = sa.select(_consumer.id, _consumer.uuid)
-_LOCK = _ID.order_by(_consumer.uuid).with_for_update()
+_UUID = sa.select(_consumer.uuid)
+_LOCK = sa.select(_consumer.id).order_by(_consumer.uuid).with_for_update()
 # Read by statements after the lock, see ``claims.inventories``
 _ALLOCATED = (
     resource_providers.c.id.label("provider_id"),
@@ -245,7 +245,7 @@ class Consumers(Statements):
         allocation_rows = rows_of(self._connection, _READ_ALLOCATIONS, _allocation.id, ids)
         rows = [row for row in allocation_rows if row.uuid in uuids]
         # without a lock: a transaction that has it may wait for the allocations
-        recorded = rows_of(self._connection, _ID, _consumer.uuid, uuids)
+        recorded = rows_of(self._connection, _UUID, _consumer.uuid, uuids)
         if any(row.uuid in uuids for row in recorded):
             raise WriteConflict
         return rows, name_ids
@@ -291,7 +291,7 @@ class Consumers(Statements):
         Cost: one statement, or none if all consumers have rows.
         """
         absent = {claim.consumer_uuid for claim in claims} - locked.ids.keys()
-        if any(rows_of(self._connection, _ID, _consumer.uuid, sorted(absent))):
+        if any(rows_of(self._connection, _UUID, _consumer.uuid, sorted(absent))):
             raise WriteConflict
 
     def owners(self, claims: Sequence[ConsumerClaim], locked: LockedConsumers) -> dict[str, Owner]:
