@@ -21,7 +21,7 @@ APPLIED: Final = "applied"
 ALREADY: Final = "already"
 SKIPPED: Final = "skipped"
 
-UNCONFIRMED: Final = (
+_UNCONFIRMED: Final = (
     "The rows are as after the action, but its commit is not confirmed, because a program was "
     "interrupted, or because an earlier release wrote the file: another program may have changed "
     "the rows. If they must be restored, for example because the server of the removed "
@@ -60,9 +60,10 @@ def apply_action(
         return Outcome(APPLIED)
 
     outcome = _outcome(store, apply)
-    if entry:
-        is_applied = outcome.status == APPLIED
-        record(replace(entry, in_effect=True) if is_applied else Entry(action, NO_ROWS))
+    if entry and outcome.status == APPLIED:
+        record(replace(entry, in_effect=True))
+    elif entry:
+        record(Entry(action, NO_ROWS))
     return outcome
 
 
@@ -86,7 +87,7 @@ def undo_action(
         if state != AFTER:
             raise ChangedSince("The rows have changed since the action.")
         if not (entry.in_effect or unconfirmed):
-            raise ChangedSince(UNCONFIRMED)
+            raise ChangedSince(_UNCONFIRMED)
         transaction.restore(tx, entry.recorded)
         record(replace(entry, in_effect=None))
         return Outcome(APPLIED)
