@@ -9,7 +9,7 @@ PORT ?= 8778
 # a timeout or a server: four more than the processors. At most 8: each needs half a GB, and a
 # container may have less time than processors. They start hundreds of Python processes, which would
 # compile the modules again and again if they could not keep them.
-T ?= placement
+T ?= placement placement_insight
 J ?= $(shell n=$$(nproc); echo $$((n < 5 ? n + 4 : 8)))
 DATABASE ?= mariadb
 STRESS ?= 60
@@ -18,10 +18,10 @@ AGREEMENT ?= 600
 PACKAGES ?= wheel
 SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb packaging/build-image \
 	packaging/debian/openplacement.postinst packaging/debian/openplacement.postrm \
-	placement_db_tools/*.sh placement/tests/functional/packaging/*.sh
+	placement_db_tools/*.sh placement_insight/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard demo help serve test test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
+.PHONY: screenshots dashboard demo help serve test test-service test-insight test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -33,27 +33,38 @@ demo: $(VENV)/.serve  ## Serve a realistic cloud of 300 hosts to try commands an
 	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)/demo --demo
 
 # A real Keystone is in the functional tests only. One process writes samples (DOCS_SAMPLES=write).
-test: $(VENV)/.test $(if $(filter-out placement/tests/unit% placement/tests/property%,$(T)),.keystone/.installed)  ## Run all tests (T=path for a part)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --durations 25 --durations-min 5 -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup $(T)
+PYTEST = -m pytest --durations 25 --durations-min 5 -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup
+SERVICE := .service
+OF_SERVICE = $(filter placement placement/%,$(T))
+OF_INSIGHT = $(filter-out placement placement/%,$(T))
+test: $(if $(OF_SERVICE),test-service) $(if $(OF_INSIGHT),test-insight)  ## Run all tests, each storey by itself (T=path for a part)
+
+test-service: $(SERVICE)/.installed .keystone/.installed  ## Run the tests of the service, where what operators see is not installed
+	cd $(SERVICE)/checkout && env -u PYTHONDONTWRITEBYTECODE ../environment/bin/python $(PYTEST) $(or $(OF_SERVICE),placement)
+
+test-insight: $(VENV)/.test .keystone/.installed  ## Run the tests of what operators see
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python $(PYTEST) $(or $(OF_INSIGHT),placement_insight)
 
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)
 	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
 		LIMITED_HOSTS=3000 KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 HOSTILE_EVERY=1 INTERLEAVINGS=all PROPERTY_EXAMPLES=1000 DRAIN_WORLDS=3000 MIX_WORLDS=3000 \
 		$(BIN)/python -m pytest -n $(J) --dist loadgroup -o timeout=0 -rP --show-capture=stdout placement/tests/functional/stress \
+		placement_insight/tests/functional/stress \
+		placement_insight/tests/functional/audit/repair/interleavings \
 		placement/tests/functional/db/claims/test_races.py \
 		placement/tests/functional/db/interleavings \
 		placement/tests/functional/db/resources/test_races_of_providers.py \
 		placement/tests/functional/db/schema/test_killed_sync.py \
-		placement/tests/functional/insight/repair/test_interrupted.py \
+		placement_insight/tests/functional/audit/repair/test_interrupted.py \
 		placement/tests/functional/http/test_hostile_input.py \
 		placement/tests/functional/handlers/test_limited_candidates.py \
-		placement/tests/property
+		placement/tests/property placement_insight/tests/property
 
 test-galera: $(VENV)/.test  ## Run stress and race tests on a Galera cluster of three nodes
-	GALERA=1 $(BIN)/python -m pytest -s placement/tests/functional/stress/test_galera.py
+	GALERA=1 $(BIN)/python -m pytest -s placement_insight/tests/functional/stress/test_galera.py
 
 test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request ids of nova's own client
-	NOVA_PYTHON=$(CURDIR)/.nova/bin/python $(BIN)/python -m pytest placement/tests/functional/nova
+	NOVA_PYTHON=$(CURDIR)/.nova/bin/python $(BIN)/python -m pytest placement_insight/tests/functional/nova
 
 .nova/.installed:
 	$(PYTHON) -m venv .nova
@@ -76,8 +87,8 @@ test-lowest: .lowest/.installed  ## Run unit tests and starts with the lowest ve
 	@touch $@
 
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
-	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement/tests/functional/packaging/test_packages.py \
-		placement/tests/functional/packaging/test_container.py
+	PACKAGES=$(PACKAGES) $(BIN)/python -m pytest placement_insight/tests/functional/packaging/test_packages.py \
+		placement_insight/tests/functional/packaging/test_container.py
 
 dist: $(VENV)/.package  ## Build source distribution and wheel into dist: the same wheel from the same commit
 	umask 022 && SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir $(DIST)
@@ -98,7 +109,7 @@ container-requirements: $(VENV)/.package  ## Pin the newest releases of the cont
 		--python-version 3.11 --extra container --extra metrics --extra postgresql pyproject.toml \
 		--output-file packaging/container-requirements.txt
 
-test-docs: T = placement/tests/functional/docs/followed placement/tests/functional/docs/test_all_commands.py
+test-docs: T = placement_insight/tests/functional/docs/followed placement_insight/tests/functional/docs/test_all_commands.py
 test-docs: $(VENV)/.test $(VENV)/.package .keystone/.installed  ## Follow the pages: commands, and installation and migration in a container, as root
 	PACKAGES=wheel $(BIN)/python -m pytest --durations 5 $(T)
 
@@ -133,7 +144,7 @@ dashboard:  ## Check the dashboard and build it into the package (needs Node)
 		&& npm run -s build
 
 screenshots: $(VENV)/.test  ## Take the pictures of the dashboard for the documentation
-	$(BIN)/python -m placement.tests.functional.dashboard.screenshots doc/source/_static
+	$(BIN)/python -m placement_insight.tests.functional.page.screenshots doc/source/_static
 
 docs: $(VENV)/.docs  ## Build the documentation into doc/build/html; warnings are errors
 	@$(BIN)/python -m openapi > doc/source/api/openapi.json
@@ -146,12 +157,27 @@ stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percenti
 	@$(BIN)/python -m placement.tests.stats
 
 clean:  ## Remove generated files
-	rm -rf $(VENV) .keystone .lowest $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .keystone .lowest $(SERVICE) $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 # An environment without a working pip is one whose creation was interrupted: it is created again.
 .PHONY: environment
 environment:
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+
+# A copy of the checkout, with an environment of its own: the tests of the service, and all programs
+# that they start, find no placement_insight.
+.PHONY: service-checkout
+service-checkout:
+	rm -rf $(SERVICE)/checkout && mkdir -p $(SERVICE)/checkout
+	git ls-files --cached --others --exclude-standard ':!placement_insight' \
+		| while read -r file; do [ ! -e "$$file" ] || echo "$$file"; done \
+		| tar --create --files-from=- | tar --extract --directory $(SERVICE)/checkout
+	ln -s $(CURDIR)/.keystone $(SERVICE)/checkout/.keystone
+
+$(SERVICE)/.installed: pyproject.toml | service-checkout
+	$(PYTHON) -m venv --clear $(SERVICE)/environment
+	$(SERVICE)/environment/bin/python -m pip install --quiet --editable '$(SERVICE)/checkout[test]'
+	@touch $@
 
 # One environment; each marker file means that the extra of its name is installed.
 # It takes a minute, and says what it does: make serve is the first command of a newcomer.

@@ -6,11 +6,18 @@ from pathlib import Path
 # a shell without a terminal ignores it in the background, and programs that are started inherit it
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# fixtures of the tests of both storeys
+pytest_plugins = [
+    "placement.tests.plugin",
+    "placement.tests.functional.plugin",
+    "placement.tests.functional.keystone.plugin",
+]
+
 # importing these starts the service, needs a migration in progress, or replaces modules
 collect_ignore_glob = [
     "placement/wsgi/*.py",
     "placement/db/schema/alembic/*",
-    "placement/tests/support/openstack_modules.py",
+    "placement_insight/tests/support/openstack_modules.py",
 ]
 
 

@@ -16,7 +16,7 @@ FIXTURES = {
 
 def is_of_tests(package: str) -> bool:
     """Return whether the package is a part of the tests."""
-    return f"{package}.".startswith("placement.tests.")
+    return f"{package}.".startswith(("placement.tests.", "placement_insight.tests."))
 
 
 class WithoutTests(build_py):

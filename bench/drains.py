@@ -7,7 +7,7 @@ sums   the sum of each class over all consumers is free on all other enabled hos
        (Watcher compares sums of VCPUs, memory and disks of a host with a backup host)
 slots  each consumer counts as the largest amount of each class over all consumers (a slot), and
        each host has as many slots as fit (VMware's admission control by slots)
-drain  ``insight.whatif``
+drain  ``placement_insight.plan``
 """
 
 import random
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from placement.core.model import SHARING_TRAIT
-from placement.tests.support.drains import BruteForce, Case, planned, random_case, root_of
+from placement_insight.tests.support.drains import BruteForce, Case, planned, random_case, root_of
 
 Amounts = Counter[str]
 

@@ -3,7 +3,7 @@
 import { copyFile } from "node:fs/promises";
 import { build } from "esbuild";
 
-const target = new URL("../placement/dashboard/static/", import.meta.url).pathname;
+const target = new URL("../placement_insight/page/static/", import.meta.url).pathname;
 
 await build({
   entryPoints: { dashboard: "src/main.tsx" },

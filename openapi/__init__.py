@@ -14,7 +14,7 @@ from openapi import requests, responses
 from openapi.operations import OPERATIONS
 from openapi.version_range import VersionRange, supported_versions
 from placement import policies
-from placement.handler import ROUTE_DECLARATIONS
+from placement.handler import all_routes
 
 Document = dict[str, Any]
 
@@ -50,13 +50,13 @@ def document(versions: VersionRange | None = None) -> Document:
 
 def _paths() -> list[str]:
     """Return the declared paths; OpenAPI has no empty path, only ``/``."""
-    return [path for path in ROUTE_DECLARATIONS if path]
+    return [path for path in all_routes() if path]
 
 
 def _path_item(path: str, requested: VersionRange) -> Document:
     methods = {
         method.lower(): _operation(method, path, versions)
-        for method, handler in ROUTE_DECLARATIONS[path].items()
+        for method, handler in all_routes()[path].items()
         if (versions := supported_versions(handler).intersect(requested))
     }
     if not methods:

@@ -5,12 +5,12 @@ scenarios. Later releases may add members to the objects of a response.
 """
 
 from openapi.response_schemas import COUNT, TEXT_OR_NONE, by_key, list_of
-from placement.insight.audit.finding import ERROR, NOTICE, WARNING
-from placement.insight.audit.kinds import KINDS
-from placement.insight.documents import VERSION
-from placement.insight.identity.model import MATCHES
-from placement.insight.permissions.model import SERVICES
 from placement.schemas.base import TEXT, UUID, Schema, always
+from placement_insight.audit.finding import ERROR, NOTICE, WARNING
+from placement_insight.audit.identity.model import MATCHES
+from placement_insight.audit.kinds import KINDS
+from placement_insight.documents import VERSION
+from placement_insight.permissions.model import SERVICES
 
 _TIME: Schema = {"type": "string", "format": "date-time"}
 

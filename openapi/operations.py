@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 from openapi import insight_schemas as schemas
 from openapi import response_schemas as responses
-from placement.insight.audit.http import FINDINGS_QUERY
-from placement.insight.capacity.http import CAPACITY_QUERY
-from placement.insight.consumers.http import CONSUMERS_QUERY
-from placement.insight.explanation.http import EXPLANATION_QUERY
-from placement.insight.feed.http import PROVIDERS_QUERY
-from placement.insight.identity.http import IDENTITY_QUERY
-from placement.insight.permissions.http import PERMISSIONS_QUERY
-from placement.insight.queries import NOTHING_QUERY
-from placement.insight.recording.http import REQUESTS_QUERY, SUMMARY_QUERY
-from placement.insight.whatif.http import DRAIN_BODY, DRAIN_QUERY, SURVIVAL_QUERY
-from placement.insight.whatif.room_http import ROOM
 from placement.microversion import UNVERSIONED
 from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
+from placement_insight.audit.consumers.http import CONSUMERS_QUERY
+from placement_insight.audit.http import FINDINGS_QUERY
+from placement_insight.audit.identity.http import IDENTITY_QUERY
+from placement_insight.explain.http import EXPLANATION_QUERY
+from placement_insight.explain.records.http import REQUESTS_QUERY, SUMMARY_QUERY
+from placement_insight.page.feed.http import PROVIDERS_QUERY
+from placement_insight.permissions.http import PERMISSIONS_QUERY
+from placement_insight.plan.capacity.http import CAPACITY_QUERY
+from placement_insight.plan.http import DRAIN_BODY, DRAIN_QUERY, SURVIVAL_QUERY
+from placement_insight.plan.room_http import ROOM
+from placement_insight.queries import NOTHING_QUERY
 
 Responses = Sequence[tuple[Version, Mapping[int, Schema | None]]]
 Bodies = Sequence[tuple[Version, Schema | None]]

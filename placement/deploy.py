@@ -8,21 +8,17 @@ from wsgiref.types import WSGIApplication
 import webob
 from oslo_config import cfg
 
-from placement import db_api
+from placement import db_api, surface
 from placement.conf.base import settings_of
 from placement.core.request import SearchSettings
 from placement.core.snapshot.snapshot import Snapshot
-from placement.dashboard.page import DEVELOPMENT_HEADERS, DashboardMiddleware
 from placement.db.maintenance.used_numbers import shares_of_ids
 from placement.engine.engine import Engine
 from placement.events import WRITE_RETRIES, Observer
 from placement.handler import PlacementHandler
 from placement.http import auth, middleware
 from placement.http.request import Services
-from placement.insight.consumers import sql
-from placement.insight.recording.recorder import Recorder, RecorderSettings
-from placement.insight.recording.reports import KNOWN_EVENTS, OperatorReports
-from placement.insight.whatif.gauge import SurvivalGauge, survival_counts
+from placement.objects import usage
 from placement.observability import health, metrics
 from placement.observability.inventory_metrics import InventoryMetrics, InventorySettings
 from placement.policy import Policy
@@ -45,8 +41,9 @@ def loadapp(
 
 def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     """Return the WSGI application and its engine; see ``loadapp``."""
+    add_on = surface.installed()
     observer = (
-        metrics.PrometheusObserver(metrics.configured_folder(config))
+        metrics.PrometheusObserver(metrics.configured_folder(config), add_on.metrics())
         if config.metrics.enabled
         else None
     )
@@ -56,9 +53,7 @@ def load(config: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
         inventory = inventory_text(config, observer.library, app_services)
         view, allowed = app_services.engine.view, config.metrics.allowed_source_ranges
         application = metrics.MetricsMiddleware(application, observer, view, inventory, allowed)
-    if config.insight.page:
-        headers = DEVELOPMENT_HEADERS if config.api.auth_strategy == auth.NOAUTH2 else {}
-        application = DashboardMiddleware(application, headers)
+    application = add_on.wrapped(application, config)
     if config.healthcheck.enabled:
         current, url = app_services.engine.current, auth.keystone_url(config)
         checks = health.HealthChecks(app_services.store, current, url)
@@ -80,22 +75,10 @@ def check(config: cfg.ConfigOpts) -> None:
 def inventory_text(
     conf: cfg.ConfigOpts, library: ModuleType, of: Services
 ) -> Callable[[Snapshot | None], bytes]:
-    """Return the function that returns the metrics of inventory and of survival."""
+    """Return the function that returns the metrics of inventory."""
     settings = settings_of(InventorySettings, conf.metrics)
-    counts, ids = partial(sql.count_by_provider, of.store), partial(shares_of_ids, of.store)
-    inventory = InventoryMetrics(library, settings, counts, ids)
-    survival = survival_text(conf, library, of)
-    return lambda snapshot: inventory.text(snapshot) + survival()
-
-
-def survival_text(conf: cfg.ConfigOpts, library: ModuleType, of: Services) -> Callable[[], bytes]:
-    """Return the function that returns the metric of survival; nothing if it is disabled."""
-    minutes, by = conf.metrics.survival_interval_minutes, conf.metrics.survival_by
-    if not minutes:
-        return bytes
-    seconds, short = of.search.budget_seconds, of.shared.short_requests
-    count = partial(survival_counts, of.store, of.engine, by, seconds, short)
-    return SurvivalGauge(library, 60 * minutes, partial(of.shared.result, count, count)).text
+    counts, ids = partial(usage.consumers_by_provider, of.store), partial(shares_of_ids, of.store)
+    return InventoryMetrics(library, settings, counts, ids).text
 
 
 def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None = None) -> Services:
@@ -104,8 +87,9 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
     store = db_api.store(conf)
     if observer is not None:
         store = store.with_conflict_observer(partial(observer.count, WRITE_RETRIES))
-        for metric, labels in KNOWN_EVENTS:
-            observer.count(metric, *labels, amount=0)  # rate() counts the first event
+        for metric, several in surface.installed().metrics().items():
+            for labels in several:
+                observer.count(metric, *labels, amount=0)  # rate() counts the first event
     return Services(
         store=store,
         store_for_allocations=store.with_max_attempts(
@@ -116,7 +100,7 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
         search=search_settings(conf),
         incomplete_consumer=db_api.incomplete_consumer(conf),
         observer=observer or Observer(),
-        reports=OperatorReports(Recorder(store, settings_of(RecorderSettings, conf.insight))),
+        reports=surface.installed().reports(conf, store),
         max_body_bytes=conf.api.max_request_body_size,
     )
 

@@ -54,14 +54,6 @@ ROOTS_LEFT_OUT = Metric(
     "placement_candidates_roots_left_out",
     "Roots that the limits of requests for candidates left out.",
 )
-EMPTY_RESPONSES = Metric(
-    "placement_empty_responses",
-    "Requests for candidates that found none, by the requirement that removed the last.",
-    ("reason",),
-)
-REFUSED_CLAIMS = Metric(
-    "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
-)
 MIXED_CONSUMERS = Metric(
     "placement_mixed_consumers",
     "Consumers written below microversion 1.28 and at 1.28 or newer, by the programs.",

@@ -8,7 +8,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import webob
 
-from placement import exception, microversion
+from placement import exception, microversion, surface
 from placement.core.text import canonical
 from placement.events import TEMPLATE, VERSION
 from placement.handlers import (
@@ -30,7 +30,6 @@ from placement.http.request import (
     Request,
     Services,
 )
-from placement.insight import routes as insight
 
 LOG = logging.getLogger(__name__)
 
@@ -96,8 +95,12 @@ ROUTE_DECLARATIONS: Declarations = {
     },
     "/usages": {"GET": allocation.show_usages},
     "/reshaper": {"POST": allocation.reshape},
-    **insight.DECLARATIONS,
 }
+
+
+def all_routes() -> Declarations:
+    """Return the declarations of the API and of the add-on."""
+    return {**ROUTE_DECLARATIONS, **surface.installed().routes()}
 
 
 class Route(NamedTuple):
@@ -134,11 +137,9 @@ class Routes:
 class PlacementHandler:
     """The application behind authentication: negotiates the version and dispatches requests."""
 
-    def __init__(
-        self, services: Services, declarations: Declarations = ROUTE_DECLARATIONS
-    ) -> None:
+    def __init__(self, services: Services, declarations: Declarations | None = None) -> None:
         self.services = services
-        self._routes = Routes(declarations)
+        self._routes = Routes(all_routes() if declarations is None else declarations)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Handle the request; exceptions become error documents."""

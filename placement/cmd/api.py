@@ -20,12 +20,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
-from placement import db_api, exception, wsgi
+from placement import db_api, exception, surface, wsgi
 from placement.cmd import errors, workers
 from placement.cmd.server import Settings, bound_socket, serve
 from placement.cmd.wsgi_call import refusal
 from placement.conf.base import config_files
-from placement.dashboard import page
 from placement.http import auth, request_log
 from placement.microversion import UNVERSIONED
 
@@ -123,9 +122,7 @@ def run(options: argparse.Namespace, conf: cfg.ConfigOpts) -> int:
 
 
 def _fill(conf: cfg.ConfigOpts, application: WSGIApplication, hosts: int) -> None:
-    from placement.demo import database  # noqa: PLC0415  of no use to other deployments
-
-    if not database.fill(db_api.store(conf), application, hosts):
+    if not surface.installed().fill(db_api.store(conf), application, hosts):
         print("The database has providers already: the demo cloud is not written.")
 
 
@@ -186,7 +183,7 @@ def development_defaults(folder: Path) -> Mapping[tuple[str, str], object]:
         ("placement_database", "connection"): f"sqlite:///{database}",
         ("placement_database", "sync_on_startup"): True,
         ("api", "auth_strategy"): auth.NOAUTH2,
-        ("insight", "page"): True,
+        **surface.installed().development_defaults(),
     }
 
 
@@ -255,8 +252,8 @@ def _announce(url: str, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
     print(f"Placement listens on {url}")
     database = make_url(conf.placement_database.connection).set(query={})
     print(f"The database is {database.render_as_string(hide_password=True)}")
-    if conf.insight.page:
-        print(f"The dashboard is at {url}{page.PATH}/")
+    for line in surface.installed().announcements(conf, url):
+        print(line)
     if is_development:
         print(
             f"Try: curl -H 'X-Auth-Token: admin' {url}/resource_classes "

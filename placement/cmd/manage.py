@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import prettytable
@@ -13,8 +14,8 @@ from oslo_config import cfg
 from oslo_log import log
 
 from placement import conf as options
-from placement import db_api, terminal
-from placement.cmd import audit, errors, explain, identity, permission
+from placement import db_api, surface, terminal
+from placement.cmd import errors
 from placement.conf.base import parse
 from placement.db.maintenance import data_migrations
 from placement.db.maintenance.data_migrations import Migration
@@ -75,13 +76,7 @@ def _add_categories(categories: Any) -> None:
         metavar="<number>",
         help="Maximum number of rows to migrate; by default all, in batches.",
     )
-    explain.add_arguments(
-        _add(categories, "explain", explain.run, "Explain why a request finds no candidates.")
-    )
-    identity.add_arguments(_add(categories, "identity", identity.run, identity.DESCRIPTION))
-    checks = _category(categories, "permission", "Check the policy.")
-    permission.add_arguments(_add(checks, "check", permission.run, permission.DESCRIPTION))
-    audit.add_arguments(_add(categories, "audit", audit.run, audit.DESCRIPTION))
+    surface.installed().add_commands(partial(_add, categories))
 
 
 def _add(commands: Any, name: str, run: Command, text: str) -> argparse.ArgumentParser:

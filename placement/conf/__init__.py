@@ -9,7 +9,8 @@ from oslo_config import cfg
 from oslo_middleware import cors
 from oslo_policy import opts as policy_opts
 
-from placement.conf import api, audit, base, database, insight, metrics, placement
+from placement import surface
+from placement.conf import api, audit, base, database, metrics, placement
 
 # The default of oslo.policy, 60, would occupy a thread of the server for a minute.
 POLICY_TIMEOUT_SECONDS = 5.0
@@ -17,10 +18,15 @@ POLICY_TIMEOUT_SECONDS = 5.0
 GROUPS: Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]] = (
     *((module.group, module.options) for module in (base, api, audit, placement, database)),
     (metrics.healthcheck_group, metrics.healthcheck),
-    *((module.group, module.options) for module in (insight, metrics)),
+    (metrics.group, metrics.options),
     (placement.workarounds_group, placement.workarounds),
 )
-"""The options of the service by group."""
+"""The options of the service by group, without those of the add-on."""
+
+
+def all_groups() -> Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]]:
+    """Return all options of the service and of the add-on by group."""
+    return (*GROUPS, *surface.installed().options())
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
@@ -32,7 +38,7 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
     """
     policy_opts.set_defaults(conf)
     conf.set_default("remote_timeout", POLICY_TIMEOUT_SECONDS, group="oslo_policy")
-    for group, options in GROUPS:
+    for group, options in all_groups():
         conf.register_opts(options, group=group and group.name)
 
 

@@ -10,7 +10,7 @@ from placement import conf
 
 def list_opts() -> Sequence[tuple[cfg.OptGroup | None, Sequence[cfg.Opt]]]:
     """Return the options of the service by group."""
-    return conf.GROUPS
+    return conf.all_groups()
 
 
 def set_defaults() -> None:

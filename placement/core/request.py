@@ -110,21 +110,10 @@ class CandidateRequest:
         conditions = (each for each in self.requirements if isinstance(each, GroupsRequirement))
         return tuple(each.named_groups for each in conditions if each.named_groups)
 
-    @property
-    def named_providers(self) -> tuple[str, ...]:
-        """The UUIDs of the providers whose trees the groups name."""
-        uuids = (each.named_provider for group in self.groups for each in group.requirements)
-        return tuple(uuid for uuid in uuids if uuid is not None)
-
     def with_group(self, changed: RequestGroup) -> "CandidateRequest":
         """Return the request with a group in place of the group with the same suffix."""
         groups = (changed if each.suffix == changed.suffix else each for each in self.groups)
         return replace(self, groups=tuple(groups))
-
-    def without_in(self, suffix: str, requirement: Requirement) -> "CandidateRequest":
-        """Return the request without a requirement of the group with a suffix."""
-        (group,) = (group for group in self.groups if group.suffix == suffix)
-        return self.with_group(group.without(requirement))
 
     def without(self, requirement: Requirement) -> "CandidateRequest":
         """Return the request without a requirement on the root or on several groups."""

@@ -11,9 +11,9 @@ equal, so that the search evaluates them once.
 
 # ruff: noqa: D102 - the base class documents the methods of all requirements
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 
@@ -103,18 +103,6 @@ class ProviderRequirement(Requirement):
         Of alternatives, ``unwanted`` names are left out, unless all are unwanted.
         """
         return tuple(name for name in self.names if name not in unwanted) or self.names
-
-    def granted(
-        self, state: ProviderState, names: frozenset[str], unwanted: frozenset[str]
-    ) -> ProviderState:
-        """Return the provider, changed to meet the requirement: with, or without, these names.
-
-        Of alternatives, ``unwanted`` names are not given, unless all are unwanted.
-        """
-        present: frozenset[str] = getattr(state, self.subject)
-        after = present - names if self.is_forbidding else present | (names - unwanted or names)
-        changed: dict[str, Any] = {self.subject: after}
-        return replace(state, **changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ insight_requests = sa.Table(
     "insight_requests",
     metadata,
     sa.Column("created_at", sa.DateTime, nullable=False),
-    # in the order of time, see placement.insight.recording.model
+    # in the order of time
     sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.String(16), nullable=False),
     sa.Column("reason", sa.String(32), nullable=False),

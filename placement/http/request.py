@@ -2,10 +2,9 @@
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import webob
@@ -14,10 +13,9 @@ from oslo_policy.policy import RuleDefault
 from webob.acceptparse import create_accept_header
 
 from placement import exception
-from placement.core.model import ConsumerClaim, IncompleteConsumer
-from placement.core.request import CandidateRequest, SearchSettings
+from placement.core.model import IncompleteConsumer
+from placement.core.request import SearchSettings
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import is_storable, printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
@@ -26,6 +24,7 @@ from placement.events import VERSION, Observer
 from placement.http import request_body
 from placement.microversion import Version
 from placement.policy import Policy
+from placement.surface import Reports
 
 JSON = "application/json"
 REQUEST_ID = "openstack.request_id"
@@ -37,40 +36,6 @@ AFTER_RESPONSE = "placement.after_response"
 Task = Callable[[], object]
 
 _MAX_PARAMETERS = 2000
-
-
-class Reports(Protocol):
-    """Reports requests without result to operators; implemented by ``insight``."""
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether requests are recorded."""
-
-    def write_counts(self) -> None:
-        """Write what this process has counted, before it is read."""
-
-    def candidates_found(self, request: "Request") -> None:
-        """Note that earlier empty responses with the same global request id are superseded."""
-
-    def empty_response(
-        self, request: "Request", snapshot: Snapshot, candidate_request: CandidateRequest
-    ) -> None:
-        """Report, after the response, why there are no candidates."""
-
-    def invalid_names_of(
-        self, request: "Request", snapshot: Snapshot, candidate_request: CandidateRequest
-    ) -> AbstractContextManager[None]:
-        """Return a context that reports that a trait or class does not exist, and raises it."""
-
-    def results_of(
-        self, request: "Request", claims: Sequence[ConsumerClaim]
-    ) -> AbstractContextManager[None]:
-        """Return a context that reports a refusal of the claims, or how they were written."""
-
-    def name_conflicts_of(
-        self, request: "Request", name: str, uuid: str
-    ) -> AbstractContextManager[None]:
-        """Return a context that reports that the name or UUID of a provider is taken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,14 @@ def of_project_by_type(
     return {name: usage for name, usage in by_type.items() if name == consumer_type}
 
 
+def consumers_by_provider(store: Store) -> Mapping[int, int]:
+    """Return the number of consumers by provider id, without providers that have none.
+
+    Cost: one statement that reads all allocations.
+    """
+    return store.read_once(lambda tx: tx.allocations.consumers_by_provider())
+
+
 def _sum(by_type: Mapping[str, TypeUsage]) -> TypeUsage:
     """Return the sum of the usages; each consumer has one type only."""
     resources: Counter[str] = Counter()

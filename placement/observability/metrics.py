@@ -40,11 +40,11 @@ class PrometheusObserver(Observer):
     Raises: ImportError without the library prometheus_client (the extra ``metrics``).
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, further: Iterable[Metric] = ()) -> None:
         self.library = _library(folder)
         self.folder = folder
         metrics = (value for value in vars(events).values() if isinstance(value, Metric))
-        self._collectors = {metric: self._collector(*metric) for metric in metrics}
+        self._collectors = {each: self._collector(*each) for each in (*metrics, *further)}
 
     def _collector(
         self, name: str, text: str, labels: Sequence[str], buckets: Sequence[float]

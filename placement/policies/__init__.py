@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from oslo_policy import policy
 
+from placement import surface
+
 ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 ADMIN_OR_PROJECT_READER_OR_SERVICE = "rule:admin_or_project_reader_or_service_api"
 SERVICE = "rule:service_api"
@@ -177,58 +179,13 @@ RESHAPE = _API.rule(
     check=SERVICE,
 )
 
-# --- the operator surface
 
-_INSIGHT = Resource("insight:", "/insight")
-SHOW = _INSIGHT.rule("show", "Show what the operator surface offers.", "GET")
-EXPLAIN = _INSIGHT.rule(
-    "explanation",
-    "Explain where a request for candidates fits, and why it does not elsewhere.",
-    "GET /explanation",
+OPERATIONS = tuple(
+    rule for rule in globals().values() if isinstance(rule, policy.DocumentedRuleDefault)
 )
-PROVIDERS = _INSIGHT.rule(
-    "providers",
-    "List providers with everything they have, or those that changed.",
-    "GET /providers",
-)
-LIST_REQUESTS = _INSIGHT.rule(
-    "requests:list",
-    "List or count requests that found no candidates, and claims that were refused.",
-    "GET /requests",
-    "GET /requests/summary",
-)
-SHOW_REQUEST = _INSIGHT.rule(
-    "requests:show", "Show what is recorded with a request id.", "GET /requests/{request_id}"
-)
-CAPACITY = _INSIGHT.rule(
-    "capacity", "Show how often a shape can still be claimed.", "GET /capacity"
-)
-CONSUMERS = _INSIGHT.rule("consumers", "List consumers with their allocations.", "GET /consumers")
-FINDINGS = _INSIGHT.rule("findings", "List what an audit of the database finds.", "GET /findings")
-IDENTITY = _INSIGHT.rule(
-    "identity", "List the providers that a host name or UUID could mean.", "GET /identity"
-)
-CLIENTS = _INSIGHT.rule(
-    "clients", "List which microversions the clients of an API host send.", "GET /clients"
-)
-PERMISSIONS = _INSIGHT.rule(
-    "permissions",
-    "List which calls of other services the policy allows a set of roles.",
-    "GET /permissions",
-)
-PLAN = _INSIGHT.rule(
-    "plan",
-    "Plan where consumers would fit if providers were gone.",
-    "GET /drain",
-    "GET /survival",
-    "POST /drain",
-    "POST /room",
-)
+"""The rules of the operations of the API."""
 
 
 def list_rules() -> Sequence[policy.RuleDefault]:
     """Return all rules with their defaults; the tools of oslo.policy call this function."""
-    operations = (
-        rule for rule in globals().values() if isinstance(rule, policy.DocumentedRuleDefault)
-    )
-    return (*RULES, *operations)
+    return (*RULES, *OPERATIONS, *surface.installed().rules())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("placement", "placement_compare")
+PACKAGES = ("placement", "placement_insight", "placement_compare")
 SHORT_MODULE = 40
 
 

@@ -22,7 +22,10 @@ from oslo_policy import policy
 from placement import policies
 
 ROOT = Path(__file__).parents[3]
-RULES = ROOT / "placement" / "tests" / "unit" / "import_rules.py"
+RULES = [
+    ROOT / package / "tests" / "unit" / "import_rules.py"
+    for package in ("placement", "placement_insight")
+]
 PLACEMENT = "placement.conf"
 
 # --- options ----------------------------------------------------------------------------
@@ -144,9 +147,9 @@ def first_sentence(path: Path) -> str:
 
 def import_lines() -> Iterator[str]:
     """Yield a table of the packages and libraries that each package may import."""
-    internal, others = _constant("INTERNAL"), _constant("EXTERNAL")
+    internal, others = _rules("INTERNAL"), _rules("EXTERNAL")
     yield from (".. list-table::", "   :header-rows: 1", "   :widths: 20 50 30", "")
-    yield from _row("package", "may import, below ``placement``", "libraries")
+    yield from _row("package", "may import", "libraries")
     for package in sorted(internal):
         libraries = others.get(package)
         yield from _row(
@@ -161,11 +164,9 @@ def _row(*cells: str) -> Iterator[str]:
     yield from (f"     - {cell}" for cell in cells[1:])
 
 
-def _constant(name: str) -> dict[str, set[str]]:
-    """Return a constant of the import rules, a module without imports."""
-    constant: dict[str, set[str]] = runpy.run_path(str(RULES))[name]
-    return constant
-    raise ValueError(f"{RULES} has no constant {name}")
+def _rules(name: str) -> dict[str, set[str]]:
+    """Return a constant of the import rules of both storeys, modules without imports."""
+    return {key: value for path in RULES for key, value in runpy.run_path(str(path))[name].items()}
 
 
 # --- measurements -----------------------------------------------------------------------

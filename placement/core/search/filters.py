@@ -1,7 +1,7 @@
 """Which providers satisfy the need of a slot: array operations over all providers at once.
 
 A *condition* is a requirement (``core.requirement``) with the providers that meet it. The search
-intersects the conditions of a need; ``insight.explanation`` counts and lists the same conditions.
+intersects the conditions of a need; explanations count and list the same conditions.
 """
 
 from collections import defaultdict
@@ -12,7 +12,6 @@ from functools import cache, cached_property, partial, reduce
 import numpy as np
 
 from placement.core.requirement import (
-    Amount,
     HasInventory,
     InEach,
     InUnits,
@@ -92,12 +91,6 @@ class AmountCondition:
         """The three things that a provider can lack."""
         amount = self.resource_class, self.amount
         return HasInventory(*amount), InUnits(*amount), IsFree(*amount)
-
-    @property
-    def failing(self) -> Iterator[tuple[Amount, Mask]]:
-        """The things that a provider can lack, with the providers that lack them."""
-        masks = (~self.present, self.present & ~self.unit, self.present & ~self.free)
-        yield from zip(self.requirements, masks, strict=True)
 
 
 @dataclass(frozen=True, slots=True)

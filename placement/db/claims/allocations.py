@@ -164,22 +164,6 @@ class Allocations(Statements):
         resources = _allocated_resources(allocated)
         return ConsumerAllocations(consumer, resources, time_of_text(modified_at))
 
-    def delete_on(
-        self, uuids: Iterable[str], provider_ids: Collection[int], class_id: int | None = None
-    ) -> None:
-        """Delete the allocations of locked consumers on providers, of one class or of all."""
-        of_class = [] if class_id is None else [_allocation.resource_class_id == class_id]
-        on_providers = _allocation.resource_provider_id.in_(provider_ids)
-        for chunk in chunks(uuids):
-            of_consumers = _allocation.consumer_id.in_(chunk)
-            self._connection.execute(_DELETE.where(of_consumers, on_providers, *of_class))
-
-    def move(self, uuid: str, source_id: int, target_id: int) -> None:
-        """Change the provider of the allocations of a locked consumer."""
-        update = allocations.update().filter_by(consumer_id=uuid, resource_provider_id=source_id)
-        values = {"resource_provider_id": target_id, "updated_at": utcnow()}
-        self._connection.execute(update.values(values))
-
     def touch(self, uuids: Iterable[str]) -> None:
         """Write the allocations of consumers, so that concurrent changes of them conflict.
 
@@ -198,14 +182,6 @@ class Allocations(Statements):
         holders = rows_of(self._connection, _HOLDERS, _allocation.consumer_id, sorted(requested))
         return requested - {row.consumer_id for row in holders}
 
-    def amounts_on(self, provider_id: int, class_id: int) -> dict[str, int]:
-        """Return the allocated amounts of a class on a provider, by consumer."""
-        statement = sa.select(_allocation.consumer_id, _amount).filter_by(
-            resource_provider_id=provider_id, resource_class_id=class_id
-        )
-        rows = self._connection.execute(statement.group_by(_allocation.consumer_id))
-        return {uuid: int(amount) for uuid, amount in rows}
-
     def holders_on(
         self, provider_id: int, class_ids: Collection[int] | None = None
     ) -> tuple[int, str] | None:
@@ -221,6 +197,13 @@ class Allocations(Statements):
             statement = statement.where(_allocation.resource_class_id.in_(class_ids))
         number, first = self._connection.execute(statement).one()
         return (number, first) if number else None
+
+    def consumers_by_provider(self) -> dict[int, int]:
+        """Return the number of consumers by provider id, without providers that have none."""
+        provider_id = _allocation.resource_provider_id
+        count = sa.func.count(_allocation.consumer_id.distinct())
+        rows = self._connection.execute(sa.select(provider_id, count).group_by(provider_id))
+        return {row[0]: row[1] for row in rows}
 
     def usage_of_project(self, project_id: str, user_id: str | None) -> dict[str, int]:
         """Return the amounts, by class, that consumers of a project (and user) have allocated."""

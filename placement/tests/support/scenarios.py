@@ -12,9 +12,9 @@ from gabbi.handlers.jsonhandler import JSONHandler
 GABBITS = Path(__file__).parents[1] / "functional" / "gabbits"
 
 
-def scenarios():
+def scenarios(folder=GABBITS):
     """Return the paths of the files; each is one scenario, which starts with an empty database."""
-    return sorted(GABBITS.glob("*.yaml"))
+    return sorted(folder.glob("*.yaml"))
 
 
 def suite(path, application):

@@ -13,15 +13,25 @@ Ids count from 1 in the order of the lines; UUIDs follow from the names.
 """
 
 import re
+import uuid
 from collections.abc import Iterable, Iterator
 
 from placement.core.model import MAX_INT, Inventory, Provider, ProviderState
-from placement.demo.cloud import aggregate_uuid, provider_uuid
 
-__all__ = ["aggregate_uuid", "provider_uuid", "world"]
+_SPACE = uuid.UUID("0b5b7f0e-6c0e-4b5c-8f2e-6f6d0a2f7a11")
 
 _WORD = re.compile(r"[^\s(]+(?:\([^)]*\))?")
 _INVENTORY = re.compile(r"(?P<name>\w+)=(?P<total>\d+)(?:\((?P<options>[^)]*)\))?")
+
+
+def provider_uuid(name: str) -> str:
+    """Return the UUID of the provider with this name."""
+    return str(uuid.uuid5(_SPACE, f"provider/{name}"))
+
+
+def aggregate_uuid(name: str) -> str:
+    """Return the UUID of the aggregate with this name."""
+    return str(uuid.uuid5(_SPACE, f"aggregate/{name}"))
 
 
 def world(world_text: str) -> list[ProviderState]:

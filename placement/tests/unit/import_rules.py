@@ -7,13 +7,6 @@ _TABLES = {"db.tables", "db.errors", "db.settings", "db.writes", "db.grouped_row
 _CLOCKS = {*_VALUES, *_TABLES, "db.connections", "db.clocks"}
 _TRANSACTION = {*_CLOCKS, "db.resources", "db.claims", "db.snapshot"}
 _STORE = {*_TRANSACTION, "db.transaction", "db.usage_counters", "db.store"}
-_HTTP = {"http", "microversion", "parse", "schemas", "policies", "engine", "events"}
-_SHARED_MODULES = ("documents", "http", "hypothetical", "names", "nova_lists", "queries")
-_INSIGHT = {
-    *_STORE,
-    *_HTTP,
-    *(f"insight.{name}" for name in _SHARED_MODULES),
-}
 
 INTERNAL = {
     "exception": {"exception"},
@@ -21,7 +14,7 @@ INTERNAL = {
     "errors": {"exception"},
     "events": set(),
     "terminal": {"core.text"},
-    "fitted_tables": set(),
+    "surface": set(),
     "core": _VALUES,
     "core.snapshot": {"core.snapshot", "core.model", "core.capacity"},
     "core.search": {
@@ -32,8 +25,8 @@ INTERNAL = {
     "schemas": {"schemas", "core.model"},
     "parse": {"parse", "core", "schemas", "microversion", "exception"},
     "render": {"render", "core", "schemas", "microversion", "exception"},
-    "conf": {"conf"},
-    "policies": {"policies"},
+    "conf": {"conf", "surface"},
+    "policies": {"policies", "surface"},
     "policy": {"policy", "policies", "conf", "exception"},
     "db": _STORE,
     "db.tables": set(),
@@ -59,37 +52,11 @@ INTERNAL = {
     "profiling": set(),
     "http": {
         *(*_STORE, "http", "conf", "policy", "engine", "events", "errors", "microversion"),
-        "profiling",
+        *("profiling", "surface"),
     },
     "handlers": {
         *("handlers", "http", "objects", "parse", "render", "policies", "microversion", "core"),
         "events",
-    },
-    "insight": _INSIGHT,
-    "insight.documents": set(),
-    "insight.queries": {
-        *("schemas", "parse", "microversion", "exception", "http", "insight.times"),
-    },
-    "insight.times": set(),
-    "insight.explanation": {*_INSIGHT, "insight.explanation"},
-    "insight.capacity": {*_INSIGHT, "insight.capacity", "insight.explanation"},
-    "insight.hypothetical": {"core"},
-    "insight.whatif": {*_INSIGHT, "db.transaction", "insight.whatif", "insight.explanation"},
-    "insight.feed": {*_INSIGHT, "insight.feed"},
-    "insight.permissions": {*_INSIGHT, "insight.permissions", "policy"},
-    "insight.consumers": {*_INSIGHT, "insight.consumers"},
-    "insight.recording": {*_INSIGHT, "insight.recording", "insight.explanation"},
-    "insight.audit": {*_INSIGHT, "insight.audit", "insight.consumers"},
-    "insight.repair": {*_INSIGHT, "insight.repair", "insight.audit"},
-    "insight.identity": {
-        *_INSIGHT,
-        *("insight.identity", "insight.recording", "insight.consumers", "insight.repair"),
-        "db.transaction",
-    },
-    "insight.routes": {*_INSIGHT, "insight"},
-    "cli": {
-        *("cli", "core", "insight", "dashboard", "microversion", "exception"),
-        *("terminal", "fitted_tables"),
     },
 }
 EXTERNAL = {
@@ -98,7 +65,7 @@ EXTERNAL = {
     "errors": set(),
     "events": set(),
     "terminal": set(),
-    "fitted_tables": {"prettytable"},
+    "surface": {"oslo_config", "oslo_policy"},
     "core": {"numpy"},
     "schemas": {"jsonschema"},
     "parse": {"fastjsonschema", "jsonschema"},
@@ -113,10 +80,4 @@ EXTERNAL = {
     "objects": set(),
     "engine": set(),
     "handlers": {"webob"},
-    "insight": {"numpy", "sqlalchemy", "webob"},
-    "insight.audit.live_sources": {"openstack", "keystoneauth1"},
-    "insight.nova_lists": {"openstack"},
-    "insight.audit.nova": {"openstack", "keystoneauth1"},
-    "insight.capacity.flavors": {"openstack", "keystoneauth1", "osc_lib"},
-    "cli": {"cliff", "osc_lib", "osc_placement", "keystoneauth1"},
 }

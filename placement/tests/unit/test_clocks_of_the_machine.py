@@ -2,7 +2,7 @@
 
 import ast
 
-from placement.tests.unit.test_architecture import MODULES, name_of, tree_of
+from placement.tests.support.sources import modules_of, name_of, tree_of
 
 # Modules that use the time of day, with the times that they need it for. None is the begin of an
 # interval in one process.
@@ -11,16 +11,6 @@ TIMES_OF_DAY = {
     "db.clocks": "columns: created_at, updated_at",
     "engine.engine": "last_write_seen, for readers",
     "http.response": "the header Last-Modified",
-    "insight.audit.live_consumers": "the end of the grace period, compared with columns",
-    "insight.audit.live_sources": "when a list was read, compared with columns",
-    "insight.audit.report": "when an audit began, for readers",
-    "insight.explanation.document": "when a request was explained, for readers",
-    "insight.identity.sql": "the oldest conflicts, compared with columns",
-    "insight.queries": "parameters such as 'yesterday'",
-    "insight.recording.http": "the hours of a summary, compared with columns",
-    "insight.recording.recorder": "columns, and the oldest records to keep",
-    "insight.recording.reports": "when a request was recorded",
-    "insight.repair.plan_file": "when a plan was written, for readers",
     "objects.provider": "how long ago another process changed a provider, by its column",
 }
 
@@ -52,9 +42,12 @@ def times_of_day(tree):
                     yield name
 
 
+def users_of_the_time_of_day(package):
+    return {name_of(path) for path in modules_of(package) if any(times_of_day(tree_of(path)))}
+
+
 def test_modules_that_use_the_time_of_day_are_listed():
-    used = {name_of(path) for path in MODULES if any(times_of_day(tree_of(path)))}
-    assert used == TIMES_OF_DAY.keys()
+    assert users_of_the_time_of_day("placement") == TIMES_OF_DAY.keys()
 
 
 def test_uses_are_found():

@@ -4,15 +4,16 @@ import ast
 import importlib
 import inspect
 
-import pytest
-
-from placement.tests.unit.test_architecture import (
-    MODULES,
+from placement.tests.support.sources import (
     is_internal,
+    module_of,
+    modules_of,
     name_of,
     parts_of,
     tree_of,
 )
+
+MODULES = modules_of("placement")
 
 # Names with an underscore that are documented: of named tuples and rows of SQLAlchemy.
 DOCUMENTED_NAMES = {"_asdict", "_fields", "_make", "_mapping", "_replace"}
@@ -102,35 +103,47 @@ def changes(tree, defined_names):
                     yield ast.unparse(node)
 
 
-def found(search):
+def found(search, paths):
     """Return what a function finds in each module."""
-    results = {name_of(path): set(search(tree_of(path))) for path in MODULES}
+    results = {name_of(path): set(search(tree_of(path))) for path in paths}
     return {name: result for name, result in results.items() if result}
 
 
-@pytest.fixture(scope="module")
-def own_names():
-    return set().union(*(defined(tree_of(path)) for path in MODULES))
+def names_in(paths):
+    return set().union(*(defined(tree_of(path)) for path in paths))
 
 
-def test_private_names_of_libraries_are_not_used(own_names):
+def private_names_used(paths, own_names):
     own_private_names = set(filter(is_private, own_names))
-    assert found(lambda tree: private_names(tree, own_private_names)) == {}
+    return found(lambda tree: private_names(tree, own_private_names), paths)
+
+
+def objects_changed(paths, own_names):
+    """Return the changes: an attribute with the name of one of ours is taken for it."""
+    return found(lambda tree: changes(tree, own_names), paths)
+
+
+def test_private_names_of_libraries_are_not_used():
+    assert private_names_used(MODULES, names_in(MODULES)) == {}
 
 
 def test_private_names_of_library_classes_are_not_replaced():
     """A subclass that happens to use the name of a private attribute is one of these, too."""
+    assert names_replaced(MODULES) == REPLACED_NAMES
+
+
+def names_replaced(paths):
     replaced = {}
-    for path in MODULES:
+    for path in paths:
         if "alembic" in parts_of(path):  # its scripts run within a migration
             continue
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef):
-                module = importlib.import_module(f"placement.{name_of(path)}")
+                module = importlib.import_module(module_of(path))
                 names = replaced_names(getattr(module, node.name, object), defined(node))
                 if names:
                     replaced[name_of(path)] = names
-    assert replaced == REPLACED_NAMES
+    return replaced
 
 
 def replaced_names(cls, names):
@@ -139,9 +152,8 @@ def replaced_names(cls, names):
     return {name for name in filter(is_private, names) for base in bases if name in vars(base)}
 
 
-def test_objects_of_libraries_are_not_changed(own_names):
-    """As far as the source shows: an attribute with the name of one of ours is taken for it."""
-    assert found(lambda tree: changes(tree, own_names)) == CHANGES
+def test_objects_of_libraries_are_not_changed():
+    assert objects_changed(MODULES, names_in(MODULES)) == CHANGES
 
 
 def test_each_exception_would_be_seen():

@@ -16,7 +16,7 @@ from placement.cmd import manage, status
 from placement.db.maintenance import reconcile
 from placement.db.schema import migration, seed
 from placement.db.store import Store
-from placement.tests.conftest import empty, service_options
+from placement.tests.plugin import empty, service_options
 from placement.tests.support import servers
 from placement.tests.support.defects import DEFECTS, Host
 from placement.tests.support.scenarios import scenarios, suite

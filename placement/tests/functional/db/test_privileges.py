@@ -10,8 +10,8 @@ from placement import deploy
 from placement.db.schema import migration
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests.conftest import service_options
 from placement.tests.functional.db.connections.test_dumps import ADMIN, statuses
+from placement.tests.plugin import service_options
 from placement.tests.support import docs
 from placement.tests.support.factories import new_provider
 from placement.tests.support.stores import replaced_store

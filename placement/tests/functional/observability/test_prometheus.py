@@ -301,6 +301,3 @@ def test_responses_whose_limit_leaves_out_roots_are_counted(service):
         assert len(found["allocation_requests"]) == returned
     after = [total(service, name) for name in CUTS]
     assert [new - old for new, old in zip(after, before, strict=True)] == [2, 2 + 1]
-    candidates = send("GET", "/insight/clients").json()["candidates"]
-    assert [candidates["limited"], candidates["roots_left_out"]] == after
-    assert candidates["responses"] >= 4

@@ -1,4 +1,4 @@
-"""The API scenarios in ``gabbits`` on MariaDB and PostgreSQL; ``test_openapi`` has SQLite."""
+"""The API scenarios in ``gabbits`` on each database."""
 
 import unittest
 
@@ -8,7 +8,6 @@ from placement.tests.support.scenarios import failures, scenarios, suite
 
 
 @pytest.mark.parametrize("path", scenarios(), ids=lambda path: path.stem)
-@pytest.mark.parametrize("backend", ["mariadb", "postgresql"], indirect=True)
 def test_scenario(path, application):
     result = unittest.TestResult()
     suite(path, application).run(result)

@@ -24,7 +24,7 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from placement.tests.functional.conftest import configured_deployment
+from placement.tests.functional.plugin import configured_deployment
 from placement.tests.support.processes import (
     BIN,
     IS_ROOT,

@@ -50,7 +50,6 @@ DEFAULTS = [
     ("placement_database", "connection_trace", False),
     ("placement_database", "sync_on_startup", False),
     ("healthcheck", "enabled", False),
-    ("insight", "page", False),
     ("metrics", "enabled", False),
     ("metrics", "inventory", True),
     ("metrics", "inventory_max_hosts", 100),
@@ -61,11 +60,6 @@ DEFAULTS = [
     ("metrics", "survival_by", "root"),
     ("metrics", "folder", None),
     ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),
-    ("insight", "record", True),
-    ("insight", "record_users", True),
-    ("insight", "record_max_rows", 10_000),
-    ("insight", "record_max_age_days", 30),
-    ("insight", "record_per_second", 5),
     ("workarounds", "optimize_for_wide_provider_trees", False),
 ]
 

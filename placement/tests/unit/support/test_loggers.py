@@ -8,7 +8,7 @@ import pytest
 from oslo_config import cfg
 from oslo_log import log as oslo_log
 
-from placement.tests import conftest
+from placement.tests import plugin
 from placement.tests.support import loggers
 
 
@@ -71,7 +71,7 @@ def test_a_handler_that_was_added_is_closed(tmp_path, logger):
 def test_each_test_is_surrounded_with_its_fixtures():
     """Those of a module begin before the fixtures of a test."""
     level = logging.getLogger().level
-    protocol = conftest.pytest_runtest_protocol()
+    protocol = plugin.pytest_runtest_protocol()
     next(protocol)
     logging.getLogger().setLevel(logging.DEBUG)
     with pytest.raises(StopIteration):

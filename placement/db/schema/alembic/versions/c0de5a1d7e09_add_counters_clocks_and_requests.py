@@ -5,7 +5,7 @@ Revises: a082b8bb98d0
 
 Other implementations ignore these tables and columns. If one of them was used on a database
 with these tables and columns, they exist already, with old sums. See
-``placement.db.usage_counters``, ``placement.db.clocks`` and ``placement.insight.recording.sql``.
+``placement.db.usage_counters`` and ``placement.db.clocks``.
 """
 
 import sqlalchemy as sa

@@ -11,8 +11,8 @@ from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.db.tables import metadata
-from placement.tests.conftest import service_options
 from placement.tests.functional.db.connections import dumps
+from placement.tests.plugin import service_options
 from placement.tests.support.factories import new_provider, uuid
 from placement.tests.support.stores import replaced_store
 
@@ -66,7 +66,7 @@ def requests(host):
         for path in (
             *("/allocation_candidates?resources=VCPU:1", "/resource_providers", "/traits"),
             *("/resource_classes", "/usages?project_id=one", f"/allocations/{consumer}"),
-            *("/insight/requests", "/insight/consumers", "/insight/providers", provider_path),
+            provider_path,
             *(f"{provider_path}/{part}" for part in ("inventories", "usages", "allocations")),
             *(f"{provider_path}/{part}" for part in ("traits", "aggregates")),
         )

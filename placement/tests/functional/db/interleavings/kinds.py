@@ -1,4 +1,4 @@
-"""All kinds of writes, as operations on one small world that has something for each of them."""
+"""All kinds of writes of the service, as operations on one small world."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -16,10 +16,6 @@ from placement.core.text import timestamp
 from placement.db import tables
 from placement.db.maintenance import data_migrations, reconcile
 from placement.db.store import Store
-from placement.insight.repair import consumers, names, providers
-from placement.insight.repair.action import Action
-from placement.insight.repair.apply import SKIPPED, apply_action, undo_action
-from placement.insight.repair.plan_file import Entry
 from placement.objects import (
     aggregate,
     allocation,
@@ -37,6 +33,7 @@ NO_PROVIDER = 999_999
 STANDARD_TRAIT = "HW_CPU_X86_AVX"
 
 Step = Callable[["World", Store], object]
+Kinds = Mapping[str, Sequence[Step]]
 
 
 def _uuid(number: int) -> str:
@@ -200,47 +197,6 @@ def _reshape(
     return step
 
 
-def _apply(action: Callable[[World], Action]) -> Step:
-    def step(world: World, store: Store) -> str:
-        outcome = apply_action(store, action(world), INCOMPLETE, lambda _: None)
-        return outcome.status
-
-    return step
-
-
-def _apply_and_undo(action: Callable[[World], Action]) -> Sequence[Step]:
-    entries: dict[int, Entry] = {}
-
-    def apply(world: World, store: Store) -> str:
-        entries.pop(id(world), None)
-        return apply_action(
-            store, action(world), INCOMPLETE, lambda entry: entries.update({id(world): entry})
-        ).status
-
-    def undo(world: World, store: Store) -> str:
-        entry = entries.get(id(world))
-        is_applied = entry is not None and entry.recorded.scope
-        undone = undo_action(store, entry, lambda _: None) if is_applied else None
-        return undone.status if undone else SKIPPED
-
-    return apply, undo
-
-
-def _removal(world: World) -> Action:
-    on_host = {HOST: {"VCPU": 4, "MEMORY_MB": 10}}
-    return consumers.RemoveAllocations(
-        consumer=INSTANCE, generation=1, written_at=world.written_at, allocations=on_host,
-        providers=[HOST],
-    )  # fmt: skip
-
-
-def _moving(_: World) -> Action:
-    on_host = {HOST: {"VCPU": 4, "MEMORY_MB": 10}}
-    return consumers.MoveAllocations(
-        consumer=INSTANCE, generation=1, allocations=on_host, source=HOST, target=OTHER
-    )
-
-
 def _migrate(name: str) -> Step:
     return lambda _, store: data_migrations.all_of(INCOMPLETE)[name](store, 50)
 
@@ -248,9 +204,9 @@ def _migrate(name: str) -> Step:
 _ON_OTHER = {OTHER: {"VCPU": 1}}
 _FIRST: dict[str, object] = {"generation": None}
 _AT_1: dict[str, object] = {"generation": 1}
-_CLASSES, _NAME_OF = resource_class, "name-{}".format
+_CLASSES, NAME_OF = resource_class, "name-{}".format
 
-CLAIMS: Mapping[str, Sequence[Step]] = {
+CLAIMS: Kinds = {
     "claim the last units": [_claim(NEW, {HOST: {"VCPU": 3}}, **_FIRST)],
     "claim the last units for another": [_claim(NEWER, {HOST: {"VCPU": 3}}, type="NEW_TYPE")],
     "claim again for a new consumer": [_claim(NEW, _ON_OTHER, **_FIRST)],
@@ -281,7 +237,7 @@ CLAIMS: Mapping[str, Sequence[Step]] = {
     "empty allocations of a consumer without row": [_claim(UNRECORDED, {})],
     "release stray allocations": [_release(STRAY)],
 }
-PROVIDERS: Mapping[str, Sequence[Step]] = {
+PROVIDERS: Kinds = {
     "replace inventories": [_replace(HOST, VCPU=6, MEMORY_MB=100, CUSTOM_OLD=10)],
     "replace inventories without a class": [_replace(HOST, VCPU=8)],
     "use an unused class": [_replace(OTHER, VCPU=8, MEMORY_MB=100, CUSTOM_SPARE=1)],
@@ -311,7 +267,7 @@ PROVIDERS: Mapping[str, Sequence[Step]] = {
     "delete a root": [lambda _, store: provider.delete(store, IDLE)],
     "delete and create a provider": [
         lambda _, store: provider.delete(store, LEAF),
-        _create(LEAF, _NAME_OF(LEAF), HOST),
+        _create(LEAF, NAME_OF(LEAF), HOST),
     ],
     "rename a provider": [_update(IDLE, "new", has_parent=False)],
     "move a tree": [_move(IDLE, OTHER)],
@@ -327,7 +283,7 @@ PROVIDERS: Mapping[str, Sequence[Step]] = {
     ],
     "reshape without claims": [_reshape(leaf={"CUSTOM_SPARE": 2}, idle={})],
 }
-NAMES: Mapping[str, Sequence[Step]] = {
+NAMES: Kinds = {
     "create a class": [lambda _, store: _CLASSES.create(store, "CUSTOM_NEW")],
     "ensure classes": [
         lambda _, store: _CLASSES.ensure(store, "CUSTOM_NEW"),
@@ -350,60 +306,10 @@ NAMES: Mapping[str, Sequence[Step]] = {
         lambda _, store: trait.ensure(store, "CUSTOM_UNUSED")[0],
     ],
 }
-REPAIRS: Mapping[str, Sequence[Step]] = {
+MAINTENANCE: Kinds = {
     "set roots": [_migrate("set_root_provider_ids")],
     "create incomplete consumers": [_migrate("create_incomplete_consumers")],
     "reconcile counters": [lambda _, store: reconcile.reconcile(store) and None],
     "convert UUIDs": [lambda _, store: reconcile.convert_uuids(store)],
-    "repair: remove allocations": [_apply(_removal)],
-    "repair: remove allocations, and undo": _apply_and_undo(_removal),
-    "repair: move allocations": [_apply(_moving)],
-    "repair: remove a consumer": [
-        _apply(lambda _: consumers.RemoveConsumer(consumer=EMPTY, generation=1))
-    ],
-    "repair: create a consumer": [
-        _apply(lambda _: consumers.CreateConsumer(consumer=UNRECORDED))
-    ],
-    "repair: remove stray allocations": [
-        _apply(
-            lambda _: consumers.RemoveStrayAllocations(
-                provider_id=NO_PROVIDER, resource_class="VCPU", used=1
-            )
-        )
-    ],
-    "repair: set a tree": [
-        _apply(
-            lambda _: providers.SetTree(
-                provider=ROOTLESS, parent=None, root=None, new_parent=None, new_root=ROOTLESS
-            )
-        )
-    ],
-    "repair: rename a provider": [
-        _apply(
-            lambda world: providers.RenameProvider(
-                provider=IDLE, generation=world.generations[IDLE], name=_NAME_OF(IDLE),
-                new_name="new",
-            )
-        )
-    ],
-    "repair: delete a provider": [
-        _apply(
-            lambda world: providers.DeleteProvider(
-                provider=LEAF, generation=world.generations[LEAF], name=_NAME_OF(LEAF)
-            )
-        )
-    ],
-    "repair: set a counter": [
-        _apply(
-            lambda _: providers.SetUsageCounter(
-                provider=FOREIGN, resource_class="VCPU", counter=3, used=0
-            )
-        )
-    ],
-    "repair: delete a class": [
-        _apply(lambda _: names.DeleteResourceClass(resource_class="CUSTOM_SPARE"))
-    ],
-    "repair: delete a trait": [_apply(lambda _: names.DeleteTrait(trait="CUSTOM_UNUSED"))],
-    "repair: delete a type": [_apply(lambda _: names.DeleteConsumerType(type="UNUSED"))],
-}  # fmt: skip
-KINDS = {**CLAIMS, **PROVIDERS, **NAMES, **REPAIRS}
+}
+KINDS = {**CLAIMS, **PROVIDERS, **NAMES, **MAINTENANCE}

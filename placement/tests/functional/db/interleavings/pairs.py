@@ -9,7 +9,7 @@ from functools import partial
 from placement.db import clocks
 from placement.db.store import Store
 from placement.engine.engine import View, load
-from placement.tests.functional.db.interleavings.kinds import KINDS, World
+from placement.tests.functional.db.interleavings.kinds import KINDS, Kinds, World
 from placement.tests.functional.db.interleavings.scheduler import Scheduler, Step, Stop, scheduler
 from placement.tests.functional.db.interleavings.stored import StoredRows, values, wrong_counters
 from placement.tests.support.races import outcome_of
@@ -22,9 +22,12 @@ Result = tuple[list[str], list[str], dict[str, list[str]]]
 class Pairs:
     """Runs pairs of operations of one world; each run begins with the same rows."""
 
-    def __init__(self, stores: Sequence[Store], scheduler: Scheduler, rows: StoredRows) -> None:
+    def __init__(
+        self, stores: Sequence[Store], scheduler: Scheduler, rows: StoredRows, kinds: Kinds
+    ) -> None:
         self.interleavings = self.comparisons = 0
         self._stores, self._scheduler, self._rows = stores, scheduler, rows
+        self._kinds = kinds
         self._world = World(stores[0])
         self._before = rows.read()
         with stores[-1].read() as tx:
@@ -33,7 +36,7 @@ class Pairs:
 
     def steps(self, kind: str, store: Store) -> list[Step]:
         world = copy(self._world)  # an operation knows its entries of an undo file by its world
-        return [partial(step, world, store) for step in KINDS[kind]]
+        return [partial(step, world, store) for step in self._kinds[kind]]
 
     def failures(
         self, first: str, second: str, second_stop: Callable[[], int | None] = lambda: None
@@ -101,11 +104,11 @@ class Pairs:
 
 
 @contextmanager
-def pairs(*stores: Store) -> Iterator[Pairs]:
+def pairs(*stores: Store, kinds: Kinds = KINDS) -> Iterator[Pairs]:
     rows = StoredRows(stores[-1])
     try:
         with scheduler(*stores) as scheduled:
-            yield Pairs(stores, scheduled, rows)
+            yield Pairs(stores, scheduled, rows, kinds)
     finally:
         rows.close()
 

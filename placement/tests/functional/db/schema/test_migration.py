@@ -14,8 +14,6 @@ from placement.db.schema.migration import COMMON_HEAD
 from placement.db.schema.revisions import REVISIONS, IncompatibleSchema
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.insight.recording.model import RecordedFilter
-from placement.insight.recording.sql import find, of_request
 from placement.tests.functional.db.schema import sync_without_get_lock
 from placement.tests.support.sql import (
     ADD_ALLOCATION,
@@ -29,6 +27,8 @@ from placement.tests.support.sql import (
     scalar,
 )
 from placement.tests.support.stores import replaced_store
+from placement_insight.explain.records.model import RecordedFilter
+from placement_insight.explain.records.sql import find, of_request
 
 # Of each table: columns (not null marked !), unique constraints, indexes, foreign keys. The
 # times, the integer primary key and, on MySQL, indexes created for foreign keys are omitted.

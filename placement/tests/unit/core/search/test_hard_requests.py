@@ -1,6 +1,5 @@
 """Requests that exhaustive enumeration would never finish."""
 
-import sys
 import time
 import tracemalloc
 from collections import Counter
@@ -9,7 +8,6 @@ from itertools import count as count_up
 
 import pytest
 
-from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.request import SearchSettings
 from placement.core.search import subproblems
 from placement.core.search.anchors import possible_anchors
@@ -21,10 +19,8 @@ from placement.core.search.slots import Problem, SlottedRequest
 from placement.core.search.solver import Backtracking
 from placement.core.snapshot.entries import Entries
 from placement.exception import SearchDeadlineExceeded
-from placement.insight.explanation.fitting_roots import FittingRoots
 from placement.microversion import MAX_VERSION, Version
 from placement.render.candidates import pieces
-from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import ask, mappings_of, name_of, request_of, snapshot_of
 
 
@@ -172,32 +168,6 @@ def test_a_long_chain_through_a_deep_tree_begins_at_once():
     chain = "&".join(f"same_subtree=_{n},_{n + 1}" for n in range(11))
     query = f"{groups([1] * 12, 'isolate')}&{chain}&limit=5"
     assert count(snapshot_of(world_text), query) == 5
-
-
-def test_the_calls_that_explain_a_deep_tree_do_not_grow_with_its_square():
-    """Providers below each other were counted level by level: 1.7 s of CPU for 5,000 levels."""
-    assert calls_to_explain(levels=2000) < 2.2 * calls_to_explain(levels=1000)
-
-
-def calls_to_explain(levels):
-    uuids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(levels)]
-    parts = ({"VGPU": Inventory(total=1)}, {}, frozenset(), frozenset())
-    states = [
-        ProviderState(Provider(number, uuid, uuid, 0, parent, uuids[0]), *parts)
-        for number, (uuid, parent) in enumerate(zip(uuids, [None, *uuids], strict=False))
-    ]
-    names = [f"CUSTOM_{n}" for n in range(4)]
-    forbidden = "&".join(f"required_{n}=!{name}" for n, name in enumerate(names))
-    query = f"{groups([1] * 4, 'isolate')}&{forbidden}&same_subtree=_0,_1,_2,_3"
-    slotted = SlottedRequest.of(request_of(query))
-    snapshot = snapshot_of_states(states, trait_names=names)
-    events = Counter()
-    sys.setprofile(lambda _frame, event, _: events.update([event]))
-    try:
-        assert FittingRoots(snapshot, Deadline(60, time.monotonic)).of(slotted).any()
-    finally:
-        sys.setprofile(None)
-    return events["call"] + events["c_call"]
 
 
 SHARED_DISKS = snapshot_of(

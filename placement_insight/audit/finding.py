@@ -1,0 +1,156 @@
+"""Findings: what all kinds have in common, and their JSON document.
+
+A kind is a class beside the function that finds it. It has the code, the severity, the sentences
+that are the same for each finding, and as further fields the ``rows`` of the document, in their
+order. ``repair.actions.action_for`` has the action that repairs a kind.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from string import Formatter
+from typing import ClassVar, Final, NamedTuple, Self, dataclass_transform
+
+from placement.core.text import Names
+from placement_insight.names import names_in
+
+ERROR: Final = "error"
+"""The service returns wrong results, or capacity is wasted."""
+
+WARNING: Final = "warning"
+
+NOTICE: Final = "notice"
+"""It may be intended, or ends without an operator; an operator should check it."""
+
+PLAN: Final = "{commands.audit} --code {code} --plan repair.plan"
+PLAN_LIVE: Final = "{commands.live_audit} --code {code} --plan repair.plan"
+CONSUMERS: Final = "{commands.openstack} resource consumer list --provider {provider.uuid}"
+IDENTITY: Final = "{commands.manage} identity {provider.name!q}"
+SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
+
+
+class Commands(NamedTuple):
+    """Programs with the global options in use, and the audits that write a plan.
+
+    See ``command.commands``. ``manage`` is the program on an API host.
+    """
+
+    openstack: str = "openstack"
+    manage: str = "placement-manage"
+    audit: str = "placement-manage audit"
+    live_audit: str = "placement-manage audit --live nova"
+
+
+class _Command(Formatter):
+    """The format of commands, in which ``!q`` quotes a value for the shell."""
+
+    def convert_field(self, value: object, conversion: str | None) -> object:
+        return shlex.quote(str(value)) if conversion == "q" else value
+
+
+class Named(NamedTuple):
+    """A provider, hypervisor or aggregate; ``uuid`` is None for a host without a provider."""
+
+    uuid: str | None
+    name: str
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A defect, or a possible defect, of the database.
+
+    ``cause`` is empty if unknown. With ``ends``, the state ends without an operator: it is a
+    notice, and is not repaired. ``command`` is the format of ``repair_command``, with which the
+    repair begins: it writes a plan, or shows what to decide on. ``listed`` sets this command, and
+    ``names``, the names of the providers in the rows by UUID.
+    """
+
+    code: ClassVar[str]
+    level: ClassVar[str] = ERROR
+    command: ClassVar[str] = PLAN
+
+    cause: str = ""
+    repair: str = ""
+    repair_command: str = ""
+    names: Names = field(default_factory=dict)
+    ends: bool = False
+
+    def __init_subclass__(cls, code: str = "", level: str = "", command: str = "") -> None:
+        cls.code, cls.level, cls.command = code, level or cls.level, command or cls.command
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    @property
+    def severity(self) -> str:
+        """The severity of this finding."""
+        return NOTICE if self.ends else self.level
+
+    @classmethod
+    def row_names(cls) -> Sequence[str]:
+        """Return the names of the rows."""
+        return [each.name for each in fields(cls)[len(fields(Finding)) :]]
+
+    @property
+    def rows(self) -> Mapping[str, object]:
+        """The values of the rows by name; without a provider if there is none."""
+        values = {name: getattr(self, name) for name in self.row_names()}
+        return {name: value for name, value in values.items() if (name, value) != _NO_PROVIDER}
+
+    def listed(self, providers: Names, commands: Commands) -> Self:
+        """Return the finding with the names of its providers, and with its command."""
+        command = "" if self.ends else self.first_command(commands)
+        return replace(self, names=names_in(self.rows, providers), repair_command=command)
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command with which the repair begins."""
+        values = {**vars(self), "code": self.code, "commands": commands}
+        return _Command().vformat(self.command, (), values)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the finding in the document of findings."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "rows": {name: _as_json(value) for name, value in self.rows.items()},
+            "cause": self.cause,
+            "repair": self.repair,
+            "repair_command": self.repair_command,
+            "names": dict(self.names),
+        }
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, Named):
+        return value._asdict()
+    return [_as_json(member) for member in value] if isinstance(value, list) else value
+
+
+_NO_PROVIDER: Final = ("provider", None)
+
+
+class OfProvider(Finding):
+    """A finding about a provider."""
+
+    provider: Named
+
+
+class OfInventory(OfProvider):
+    """A finding about a class of a provider; all classes of the provider are listed together."""
+
+    resource_class: str
+
+
+class OfLaterRelease(Finding, level=NOTICE):
+    """A finding in the document of a later release of the service."""
+
+    code: str  # type: ignore[misc]  # of each finding, not of the class
+    unknown: Mapping[str, object]
+
+    @property
+    def rows(self) -> Mapping[str, object]:
+        """The values of the rows by name."""
+        return self.unknown
+
+    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - its format is unknown
+        """Return the command in the document."""
+        return self.repair_command

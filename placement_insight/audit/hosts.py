@@ -1,0 +1,141 @@
+"""Findings about the hypervisors and the aggregates of nova."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from placement.core.text import canonical_uuid
+from placement_insight.audit.finding import (
+    IDENTITY,
+    NOTICE,
+    SYNC_AGGREGATES,
+    WARNING,
+    Commands,
+    Finding,
+    Named,
+    OfProvider,
+)
+from placement_insight.audit.model import AuditedProviders, NovaAggregate, ServiceOf
+from placement_insight.names import short_name
+
+_SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate set"
+
+
+class HypervisorWithoutProvider(
+    Finding,
+    code="hypervisor_without_provider",
+    command="{commands.manage} identity {hypervisor.name!q}",
+):
+    """A hypervisor whose UUID no provider has; ``provider`` has its name."""
+
+    repair: str = "see the log of nova-compute on the host; adopt or rename the other provider"
+    hypervisor: Named
+    provider: Named | None
+
+
+class ProviderWithoutHypervisor(
+    OfProvider, code="provider_without_hypervisor", level=NOTICE, command=IDENTITY
+):
+    """A host that nova does not have."""
+
+    cause: str = "the host was removed, or belongs to another region"
+    repair: str = "move its consumers away, and retire it"
+
+
+def hypervisors(of_nova: Mapping[str, str], providers: AuditedProviders) -> Iterator[Finding]:
+    """Yield the hypervisors of nova without a provider, then the hosts without a hypervisor.
+
+    ``of_nova`` are names by UUID.
+    """
+    names = providers.names
+    uuids = {name: uuid for uuid, name in names.items()}
+    for uuid, name in sorted(of_nova.items()):
+        if uuid not in names:
+            other = Named(uuids[name], name) if name in uuids else None
+            cause = "nova-compute did not create it, or it was deleted"
+            if other:
+                cause = "a provider with another UUID has the name"
+            hypervisor = Named(uuid, name)
+            yield HypervisorWithoutProvider(hypervisor=hypervisor, provider=other, cause=cause)
+    for uuid in sorted(set(providers.hosts) - of_nova.keys()):
+        yield ProviderWithoutHypervisor(provider=Named(uuid, names[uuid]))
+
+
+class AggregatesOfNova(
+    OfProvider, code="aggregates_of_nova", level=WARNING, command=SYNC_AGGREGATES
+):
+    """A host in other aggregates in nova; ``aggregates`` are to stay."""
+
+    cause: str = "the host is in other aggregates in nova than in Placement"
+    missing: Sequence[Named]
+    extra: Sequence[Named]
+    aggregates: Sequence[str]
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command with which the repair begins: nova does not remove a host."""
+        if self.missing:
+            return super().first_command(commands)
+        kept = [f"--aggregate {uuid}" for uuid in self.aggregates]
+        return " ".join((commands.openstack, _SET_AGGREGATES, *kept, str(self.provider.uuid)))
+
+
+def aggregates(
+    of_nova: Mapping[str, NovaAggregate],
+    hypervisors: Mapping[str, str],
+    providers: AuditedProviders,
+    service_of: ServiceOf | None,
+) -> Iterator[AggregatesOfNova]:
+    """Yield the hosts whose aggregates of nova are not those in Placement.
+
+    The hosts of an aggregate are compute services; ``service_of`` is called for a hypervisor with
+    another name. Bare metal nodes are not compared: nova does not synchronize their aggregates.
+    Other aggregates of a provider are not of nova.
+    """
+
+    def named(uuids: Collection[str]) -> list[Named]:
+        return [Named(uuid, of_nova[uuid].name) for uuid in sorted(uuids)]
+
+    services = {name for aggregate in of_nova.values() for name in aggregate.hosts}
+    by_service = _by_service(services, hypervisors)
+    known = {short_name(service) for service in services}
+    for uuid in sorted(hypervisors.keys() & providers.names.keys()):
+        stored, service = set(providers.aggregates.get(uuid, ())), by_service.get(uuid)
+        if is_bare_metal(hypervisors[uuid]):
+            continue
+        is_listed = stored & of_nova.keys() or short_name(hypervisors[uuid]) in known
+        if service is None and service_of and is_listed:
+            service = service_of(uuid)
+        wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
+        missing, extra = wanted - stored, (stored & of_nova.keys()) - wanted
+        if missing or extra:
+            removal = "remove it from the extra ones"
+            yield AggregatesOfNova(
+                provider=Named(uuid, providers.names[uuid]),
+                missing=named(missing),
+                extra=named(extra),
+                aggregates=sorted(stored - extra),
+                repair="add it to the missing aggregates" if missing else removal,
+            )
+
+
+def is_bare_metal(name: str) -> bool:
+    """Return whether a hypervisor is a bare metal node: its name is a UUID."""
+    return canonical_uuid(name) == name.lower()
+
+
+def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the compute services by the UUIDs of their hypervisors.
+
+    They have the same name, or one of them has a domain; ambiguous names are left out.
+    """
+    short: dict[str, list[str]] = defaultdict(list)
+    for uuid, name in hypervisors.items():
+        short[short_name(name)].append(uuid)
+    by_name = {name: uuid for uuid, name in hypervisors.items()}
+    found = {}
+    for service in services:
+        similar = short[short_name(service)]
+        if service in by_name:
+            found[by_name[service]] = service
+        elif len(similar) == 1:
+            found[similar[0]] = service
+    return found

@@ -1,0 +1,199 @@
+"""Values of an audit: live consumers, and the audited state of the database.
+
+The audit reads one state of the database, with sums instead of all allocations. Live consumers are
+consumers that exist outside of Placement, in a list from nova or from an operator.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from placement.core.claims import Amounts
+from placement.core.model import Inventory
+from placement.exception import BadRequest
+from placement_insight.audit.finding import Commands, Named
+
+INSTANCE: Final = "INSTANCE"
+MIGRATION: Final = "MIGRATION"
+COMPUTE_NODE: Final = "COMPUTE_NODE"
+"""The trait of hosts."""
+
+GRACE_MINUTES: Final = 30
+MOST_OF_ONE_CODE: Final = 1000
+
+FOUND: Final = 3
+"""The exit status of the commands if there are errors or warnings."""
+
+
+CurrentHosts = Callable[[Iterable[str]], Mapping[str, str | None]]
+"""Returns the hosts of the servers that still exist, None for servers that are being moved."""
+
+ServiceOf = Callable[[str], str | None]
+"""Returns the compute service of a hypervisor, None if nova does not return it."""
+
+
+class InvalidList(BadRequest):
+    """The list cannot be used: a part of it could be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveConsumers:
+    """A complete list of the consumers of some types.
+
+    ``hosts`` has the name of the provider that a consumer runs on, by the UUID of the consumer;
+    None if the provider is not known or about to change, and for migrations. The list is complete
+    for the consumer types in ``types``: consumers of other types are not compared. ``unknown`` is
+    the type of consumers without a type; with ``covers_untyped`` the list is also complete for
+    those on the hosts of ``hypervisors``.
+    ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
+    ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known; ``down``
+    the names of those that do not report.
+    ``moving`` has the current host of servers in the middle of a move, ``evacuated`` the hosts
+    that servers were evacuated from and that have not cleaned up. ``hidden`` are the servers
+    whose host the list lacks, with the reason. ``aggregates`` are those of nova by UUID, None if
+    unknown. While ``cell_is_down``, nova lists neither its migrations nor its hypervisors.
+    ``current_hosts`` and ``service_of`` ask nova, None if the list is a file.
+    """
+
+    hosts: Mapping[str, str | None]
+    listed_at: datetime
+    types: frozenset[str] = frozenset({INSTANCE})
+    hypervisors: Mapping[str, str] | None = None
+    down: Collection[str] = ()
+    moving: Mapping[str, str] = field(default_factory=dict)
+    evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    covers_untyped: bool = False
+    aggregates: "Mapping[str, NovaAggregate] | None" = None
+    cell_is_down: bool = False
+    current_hosts: CurrentHosts | None = None
+    service_of: ServiceOf | None = None
+
+
+class NovaAggregate(NamedTuple):
+    """An aggregate of nova: its name, and the names of its compute services."""
+
+    name: str
+    hosts: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """The settings of an audit.
+
+    Allocations and consumers written in the last ``grace_minutes`` are left out. ``codes`` are
+    the codes to list, all if empty. ``stale_days`` also lists providers that did not change for
+    this number of days. At most ``at_most`` findings of a code are listed.
+    """
+
+    grace_minutes: int = GRACE_MINUTES
+    stale_days: int | None = None
+    codes: Collection[str] = ()
+    at_most: int = MOST_OF_ONE_CODE
+    commands: Commands = Commands()  # noqa: RUF009 - it cannot change
+
+    def covers(self, code: str) -> bool:
+        """Return whether findings of the code are listed."""
+        return not self.codes or code in self.codes
+
+
+class AuditedProvider(NamedTuple):
+    """The row of a provider; ``updated_at`` is when its generation last changed (naive UTC)."""
+
+    id: int
+    uuid: str
+    name: str
+    root_id: int | None
+    parent_id: int | None
+    updated_at: datetime | None
+
+    @property
+    def named(self) -> Named:
+        """The UUID and the name."""
+        return Named(self.uuid, self.name)
+
+
+class AuditedProviders(NamedTuple):
+    """The providers to which a list of live consumers is compared.
+
+    ``names`` are by UUID. ``roots`` has the UUID of the root of each provider that has a root, and
+    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE. ``aggregates`` has the UUIDs
+    of the aggregates of each provider that is in one.
+    """
+
+    names: Mapping[str, str]
+    roots: Mapping[str, str]
+    hosts: Collection[str]
+    aggregates: Mapping[str, Collection[str]] = {}
+
+
+class AuditedInventory(NamedTuple):
+    """An inventory, with the sum of its allocations and the usage counter beside it.
+
+    ``newest_at`` is when the newest allocation was created. It is read only if the sum exceeds the
+    capacity.
+    """
+
+    provider: AuditedProvider
+    resource_class: str
+    limits: Inventory
+    counter: int
+    changed_at: datetime | None
+    used: int
+    newest_at: datetime | None = None
+
+
+class StrayUsage(NamedTuple):
+    """A sum of allocations without an inventory; ``provider`` is None if it does not exist."""
+
+    provider_id: int
+    provider: AuditedProvider | None
+    resource_class: str
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedState:
+    """One state of the database.
+
+    ``providers`` are by id. A resource class that does not exist is named by its id.
+    ``lone_allocations`` are those of consumers without a row, ``empty_consumers`` UUIDs and
+    generations of consumers without allocations. Both are older than the grace period, and the
+    number of consumers is limited.
+    ``young`` is the number of younger consumers without a row or without allocations, by the
+    codes of the findings.
+
+    ``hosts`` and ``aggregates`` are as in ``AuditedProviders``. ``consumer_types`` has the number
+    of consumers of each type, and of consumers without a type (None).
+    """
+
+    providers: Mapping[int, AuditedProvider]
+    inventories: Sequence[AuditedInventory]
+    stray: Sequence[StrayUsage]
+    lone_allocations: Mapping[str, Amounts]
+    empty_consumers: Sequence[tuple[str, int]]
+    young: Mapping[str, int]
+    unused_classes: Sequence[str]
+    unused_traits: Sequence[str]
+    hosts: Collection[str]
+    aggregates: Mapping[str, Collection[str]]
+    consumer_types: Mapping[str | None, int]
+
+    def provider(self, id_: int | None) -> AuditedProvider | None:
+        """Return the provider with an id, None if it does not exist."""
+        return self.providers.get(id_ or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A number of rows that an audit did not compare for one code, and the reason."""
+
+    code: str
+    count: int
+    reason: str
+
+
+def young(grace_minutes: int) -> str:
+    """Return the reason to skip rows that were written in the grace period."""
+    return f"younger than {grace_minutes} minutes (--grace-minutes)"

@@ -1,0 +1,153 @@
+"""Notices about names of providers and consumer types, unused names, and aggregates."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+from placement_insight.audit.consumers.model import UNKNOWN_TYPE
+from placement_insight.audit.finding import NOTICE, SYNC_AGGREGATES, Finding, Named, OfProvider
+from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedState
+
+_TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
+_SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
+_MOST_USED = 20
+_CONSUMERS_OF_TYPE = "{commands.openstack} resource consumer list --type {type!q}"
+
+
+class SimilarNames(
+    Finding,
+    code="similar_names",
+    level=NOTICE,
+    command="{commands.manage} identity {providers[0].name!q}",
+):
+    """Roots that may be one host."""
+
+    repair: str = "keep one, and move the allocations of the others to it"
+    providers: Sequence[Named]
+
+
+def similar_names(state: AuditedState) -> Iterator[SimilarNames]:
+    """Yield a finding for roots whose names differ only in letter case or by a domain."""
+    roots = [root for root in state.providers.values() if root.parent_id is None]
+    short = {root.name.lower() for root in roots if "." not in root.name}
+    groups: dict[str, list[Named]] = defaultdict(list)
+    for root in sorted(roots):
+        name = root.name.lower()
+        first = name.partition(".")[0]
+        groups[first if first in short else name].append(root.named)
+    for name, group in sorted(groups.items()):
+        if len(group) > 1:
+            yield SimilarNames(providers=group, cause=f"all may be the host {name}")
+
+
+class HostWithoutAggregate(
+    OfProvider, code="host_without_aggregate", level=NOTICE, command=SYNC_AGGREGATES
+):
+    """A host in no aggregate."""
+
+    repair: str = "add it to its host aggregates in nova, which synchronizes them"
+
+
+def hosts_without_aggregate(state: AuditedState) -> Iterator[HostWithoutAggregate]:
+    """Yield a finding for each host in no aggregate, if most hosts are in one."""
+    hosts = [
+        provider
+        for provider in state.providers.values()
+        if provider.uuid in state.hosts and provider.parent_id is None
+    ]
+    missing = [host for host in hosts if host.uuid not in state.aggregates]
+    if 2 * len(missing) < len(hosts):
+        cause = f"{len(hosts) - len(missing)} of {len(hosts)} hosts are in an aggregate"
+        yield from (HostWithoutAggregate(provider=host.named, cause=cause) for host in missing)
+
+
+class UnusedClass(Finding, code="unused_class", level=NOTICE):
+    """A custom resource class that nothing uses."""
+
+    repair: str = "delete the resource class"
+    resource_class: str
+
+
+class UnusedTrait(Finding, code="unused_trait", level=NOTICE):
+    """A custom trait that no provider has."""
+
+    repair: str = "delete the trait"
+    trait: str
+
+
+class UnusedType(Finding, code="unused_type", level=NOTICE):
+    """A consumer type that no consumer has."""
+
+    cause: str = "no consumer has it"
+    repair: str = "delete the consumer type"
+    type: str
+
+
+def unused_names(state: AuditedState) -> Iterator[Finding]:
+    """Yield a finding for each name that nothing uses; nova will use its consumer types."""
+    yield from (UnusedClass(resource_class=name) for name in sorted(state.unused_classes))
+    yield from (UnusedTrait(trait=name) for name in sorted(state.unused_traits))
+    unused = {name for name, number in _numbers(state).items() if not number}
+    yield from (UnusedType(type=name) for name in sorted(unused - _TYPES_OF_NOVA))
+
+
+def _numbers(state: AuditedState) -> Mapping[str, int]:
+    """Return the number of consumers by type, without those that have no type."""
+    return {name: number for name, number in state.consumer_types.items() if name is not None}
+
+
+class SimilarTypes(Finding, code="similar_types", level=NOTICE, command=_CONSUMERS_OF_TYPE):
+    """A consumer type that may be a misspelled one."""
+
+    repair: str = "correct the client that writes this type"
+    type: str
+    consumers: int
+    similar_to: str
+
+
+def similar_types(state: AuditedState) -> Iterator[SimilarTypes]:
+    """Yield the types that consumers have, each with the usual type that may be meant.
+
+    The usual types are the types of nova, then the types with most consumers. A type with other
+    digits is another type.
+    """
+    numbers = _numbers(state)
+    order = sorted(numbers, key=lambda name: (name not in _TYPES_OF_NOVA, -numbers[name], name))
+    usual: dict[str, dict[str, str]] = defaultdict(dict)
+    for position, name in enumerate(order):
+        stem, by_stem = _stem(name), usual[re.sub(r"\D", "", name)]
+        similar = get_close_matches(stem, by_stem, n=1, cutoff=_SIMILAR)
+        if similar and numbers[name]:
+            other = by_stem[similar[0]]
+            cause = f"{numbers[other]} consumers have the type {other}"
+            yield SimilarTypes(type=name, consumers=numbers[name], similar_to=other, cause=cause)
+        elif position < _MOST_USED:
+            by_stem.setdefault(stem, name)
+
+
+def _stem(name: str) -> str:
+    """Return the name without the differences between the spellings of one word.
+
+    >>> _stem("INSTANCE") == _stem("INSTANCE_S")
+    True
+    """
+    return name.replace("_", "").removesuffix("S")
+
+
+class UntypedConsumers(
+    Finding, code="untyped_consumers", level=NOTICE, command=_CONSUMERS_OF_TYPE
+):
+    """Consumers without a type, beside others with one."""
+
+    cause: str = "written below microversion 1.38, while other consumers have a type"
+    repair: str = "upgrade the client that writes them; its next write sets the type"
+    type: str
+    consumers: int
+
+
+def untyped_consumers(state: AuditedState) -> Iterator[UntypedConsumers]:
+    """Yield a finding if some consumers have a type and others have none."""
+    untyped = state.consumer_types.get(None, 0)
+    if 0 < untyped < sum(state.consumer_types.values()):
+        yield UntypedConsumers(type=UNKNOWN_TYPE, consumers=untyped)

@@ -1,0 +1,200 @@
+"""Lists servers, migrations and hypervisors of nova, through openstacksdk.
+
+Live consumers that a list lacks would count as orphans, so only a complete list is returned.
+Servers of cells that are down are listed since microversion 2.69; migrations have a UUID since
+2.59, and hypervisors since 2.53. Lists do not have servers that are soft-deleted, and nova may
+leave out servers of cells that are down, so servers that a list lacks are requested one by one
+(``current_hosts``).
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Final, NamedTuple, Self
+from uuid import UUID
+
+from keystoneauth1.exceptions import ClientException
+from openstack import exceptions
+from openstack.connection import Connection
+
+from placement_insight.audit.model import InvalidList, LiveConsumers, NovaAggregate
+from placement_insight.documents import Response
+from placement_insight.nova_lists import InvalidPage, NovaList, pages
+
+SERVERS_VERSION: Final = "2.69"
+MIGRATIONS_VERSION: Final = "2.59"
+HYPERVISORS_VERSION: Final = "2.53"
+AGGREGATES_VERSION: Final = "2.41"
+
+_SERVERS = NovaList("/servers/detail", "servers", "id", SERVERS_VERSION)
+_HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
+_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
+
+_ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
+"""The states of a migration that ended without a claim; in error and failed it may have one."""
+
+CELL_DOWN: Final = "UNKNOWN"
+
+_MOVING: Final = frozenset(
+    {"BUILD", "MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN, "VERIFY_RESIZE"}
+)
+"""The states of a server whose claims are about to change, or are unknown."""
+
+_WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
+_HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
+_HIDDEN: Final = "nova does not return the host of the server to this user"
+_CELL_DOWN: Final = "the cell of the server is down"
+
+
+class _Server(NamedTuple):
+    """A server; ``hidden`` is the reason if nova does not return the host."""
+
+    status: object
+    task: object
+    host: str | None
+    hidden: str
+
+    @classmethod
+    def of(cls, row: Response) -> Self:
+        """Return the server in a row."""
+        status, host = row.get("status"), row.get(_HOST)
+        hidden = "" if _HOST in row else _CELL_DOWN if status == CELL_DOWN else _HIDDEN
+        return cls(status, row.get("OS-EXT-STS:task_state"), host, hidden)
+
+    @property
+    def settled_host(self) -> str | None:
+        """The name of the provider that it runs on, None if it moves or is unknown."""
+        is_settled = self.status not in _MOVING | _WITHOUT_CLAIM and not self.task
+        return self.host if is_settled else None
+
+
+def read_nova(
+    connection: Connection, *, listed_at: datetime, types: frozenset[str], covers_untyped: bool
+) -> LiveConsumers:
+    """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
+    with _translated():
+        compute = connection.compute
+        migrations = list(pages(compute, _MIGRATIONS, {}))
+        listed = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
+        servers = {_uuid_of_row(row, "id"): _Server.of(row) for row in listed}
+        # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
+        migrations.extend(pages(compute, _MIGRATIONS, {}))
+        hypervisors = {
+            _uuid_of_row(row, "id"): (str(row.get("hypervisor_hostname")), row.get("state"))
+            for row in pages(compute, _HYPERVISORS, {})
+        }
+        aggregates = _aggregates(connection)
+    current = [row for row in migrations if row.get("status") not in _ENDED]
+    moving = {row.get("instance_uuid") for row in current}
+    hosts = {
+        uuid: None if uuid in moving else server.settled_host for uuid, server in servers.items()
+    }
+    return LiveConsumers(
+        {**hosts, **{_uuid_of_row(migration, "uuid"): None for migration in current}},
+        listed_at,
+        types,
+        {uuid: name for uuid, (name, _) in hypervisors.items()},
+        down={name for name, state in hypervisors.values() if state == "down"},
+        moving={
+            uuid: server.host
+            for uuid, server in servers.items()
+            if server.host and hosts[uuid] is None and server.status not in _WITHOUT_CLAIM
+        },
+        evacuated=_evacuated(migrations),
+        hidden={uuid: server.hidden for uuid, server in servers.items() if server.hidden},
+        covers_untyped=covers_untyped,
+        aggregates=aggregates,
+        cell_is_down=any(server.status == CELL_DOWN for server in servers.values()),
+        current_hosts=partial(current_hosts, connection),
+        service_of=partial(service_of, connection),
+    )
+
+
+def _evacuated(migrations: Iterable[Response]) -> Mapping[str, Collection[str]]:
+    """Return the hosts that servers were evacuated from and that have not cleaned up.
+
+    The status is "done" until nova-compute starts on the source again, removes the server and its
+    allocations, and sets "completed".
+    """
+    sources: dict[str, set[str]] = defaultdict(set)
+    for row in migrations:
+        if (row.get("migration_type"), row.get("status")) == ("evacuation", "done"):
+            sources[str(row.get("instance_uuid"))].add(str(row.get("source_node")))
+    return sources
+
+
+def _aggregates(connection: Connection) -> Mapping[str, NovaAggregate] | None:
+    """Return the aggregates of nova by UUID, None if nova does not list them to this user."""
+    response = connection.compute.get(
+        "/os-aggregates", microversion=AGGREGATES_VERSION, skip_cache=True
+    )
+    if response.status_code != 200:
+        return None
+    try:
+        return {
+            row["uuid"]: NovaAggregate(row["name"], frozenset(row["hosts"]))
+            for row in response.json()["aggregates"]
+        }
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _uuid_of_row(row: Response, name: str) -> str:
+    try:
+        return str(UUID(row[name]))
+    except (KeyError, TypeError, ValueError):
+        raise InvalidList(
+            f"nova listed an entry whose {name} is not a UUID: {row!r:.200}."
+        ) from None
+
+
+def current_hosts(connection: Connection, uuids: Iterable[str]) -> Mapping[str, str | None]:
+    """Return the hosts of the servers that exist, None for servers that move.
+
+    Each server is requested. Only "not found" from nova shows that a server does not exist: a
+    proxy returns 404 for an unknown path. Raises: InvalidList for errors of nova.
+    """
+    hosts: dict[str, str | None] = {}
+    with _translated():
+        for uuid in uuids:
+            response = connection.compute.get(
+                f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
+            )
+            try:
+                document = response.json()
+                is_missing = response.status_code == 404 and "itemNotFound" in document
+                server = document.get("server")
+            except (AttributeError, TypeError, ValueError):
+                is_missing, server = False, None
+            if not is_missing:
+                exceptions.raise_from_response(response)
+                hosts[uuid] = _Server.of(server).settled_host if isinstance(server, dict) else None
+    return hosts
+
+
+def service_of(connection: Connection, hypervisor: str) -> str | None:
+    """Return the compute service of a hypervisor, None if nova does not return it."""
+    path = f"/os-hypervisors/{hypervisor}"
+    try:
+        response = connection.compute.get(path, microversion=HYPERVISORS_VERSION)
+        return str(response.json()["hypervisor"]["service"]["host"])
+    except (exceptions.SDKException, ClientException, KeyError, TypeError, ValueError):
+        return None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Translate errors of the SDK.  Raises: InvalidList."""
+    try:
+        yield
+    except InvalidPage as error:
+        raise InvalidList(str(error)) from error
+    except (exceptions.SDKException, ClientException) as error:
+        text = str(error).partition("\n")[0].rstrip(".")
+        raise InvalidList(
+            f"The servers, migrations and hypervisors of nova could not be listed: {text}. No "
+            "plan was written: consumers that are not in a partial list would be reported as "
+            "orphaned."
+        ) from error

@@ -1,0 +1,113 @@
+"""Findings about consumers: orphans, and servers whose allocations are not only on their hosts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Self
+
+from placement.core.claims import Amounts
+from placement.core.text import timestamp
+from placement_insight.audit.consumers.model import ListedConsumer
+from placement_insight.audit.finding import PLAN_LIVE, Finding, Named
+from placement_insight.audit.model import AuditedProviders, LiveConsumers
+
+_HEAL: Final = "nova-manage placement heal_allocations --instance {consumer}"
+
+Trees = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""Allocations by the UUIDs of the root and of the provider."""
+
+
+class OfConsumer(Finding):
+    """A finding about a consumer, with what its repair compares."""
+
+    consumer: str
+    type: str | None
+    project_id: str | None
+    user_id: str | None
+    generation: int
+    written_at: str | None
+    allocations: Amounts
+
+    @classmethod
+    def of(cls, consumer: ListedConsumer, **others: Any) -> Self:
+        """Return the finding about a consumer; ``others`` are the other fields."""
+        return cls(
+            consumer=consumer.uuid,
+            type=consumer.type,
+            project_id=consumer.project_id,
+            user_id=consumer.user_id,
+            generation=consumer.generation,
+            written_at=timestamp(consumer.written_at),
+            allocations=consumer.allocations,
+            **others,
+        )
+
+
+class OrphanedConsumer(OfConsumer, code="orphaned_consumer", command=PLAN_LIVE):
+    """A consumer that the list of live consumers lacks."""
+
+    cause: str = "the list of live consumers does not have it"
+    repair: str = "remove its allocations, and the consumer"
+
+
+class DoubledConsumer(OfConsumer, code="doubled_consumer", command=PLAN_LIVE):
+    """A server with allocations on ``others``, whose ``providers`` have them, beside its host."""
+
+    host: Named
+    others: Sequence[Named]
+    providers: Sequence[str]
+
+
+class AllocationsOnOtherHost(
+    OfConsumer, code="allocations_on_other_host", command=f"{_HEAL} --force"
+):
+    """A server with allocations, but none on its host."""
+
+    host: Named
+
+
+class ServerWithoutAllocations(Finding, code="server_without_allocations", command=_HEAL):
+    """A server with a host and without allocations."""
+
+    repair: str = "create its allocations from its flavor"
+    consumer: str
+    host: Named
+
+
+def on_other_hosts(
+    consumer: ListedConsumer,
+    host: str,
+    trees: Trees,
+    live: LiveConsumers,
+    providers: AuditedProviders,
+) -> Iterator[DoubledConsumer]:
+    """Yield the allocations in the trees of other hosts, which do not share their resources.
+
+    They have the trait of hosts, or allocations of a class that the host also has. An
+    evacuation leaves allocations on the source, which nova removes when the source returns.
+    """
+
+    def doubled(others: Sequence[str], **said: str | bool) -> DoubledConsumer:
+        return DoubledConsumer.of(
+            consumer,
+            host=Named(host, names[host]),
+            others=[Named(root, names[root]) for root in others],
+            providers=sorted(uuid for root in others for uuid in trees[root]),
+            **said,
+        )
+
+    names = providers.names
+    classes = {name for amounts in trees[host].values() for name in amounts}
+    others = [
+        root
+        for root, tree in trees.items()
+        if root != host
+        and (root in providers.hosts or any(classes & amounts.keys() for amounts in tree.values()))
+    ]
+    sources = live.evacuated.get(consumer.uuid.lower(), ())
+    down = {root for root in others if names[root] in sources and names[root] in live.down}
+    if left := [root for root in others if root not in down]:
+        cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"
+        yield doubled(left, cause=cause, repair=f"remove its allocations outside of {names[host]}")
+    for root in sorted(down):
+        cause = f"the instance was evacuated to {names[host]}, and {names[root]} is down"
+        repair = f"none: nova removes the allocations when {names[root]} returns"
+        yield doubled([root], cause=cause, repair=repair, ends=True)

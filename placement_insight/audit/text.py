@@ -1,0 +1,151 @@
+"""Findings as text for a terminal: names beside UUIDs, and aligned counts."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from placement.core.text import Names, printable
+from placement_insight.audit.finding import Finding, Named, OfInventory
+from placement_insight.audit.model import Skipped
+
+Count = tuple[int, str]
+"""A number, and the words after it."""
+
+Group = Sequence[Finding]
+"""A finding, or all findings of a code about the classes of one provider."""
+
+
+def findings_text(
+    findings: Iterable[Finding],
+    truncated: Iterable[str],
+    skipped: Iterable[Skipped],
+    fit: Callable[[str], str] = str,
+) -> str:
+    """Return the numbers of findings, what was not compared, then the findings.
+
+    ``fit`` breaks the lines that are too long, but no command: it is to be copied.
+    """
+    groups = by_provider(findings)
+    lines = [*map(fit, summary(groups, truncated, skipped))]
+    for _, similar in groupby(groups, _repair):
+        lines.append("")
+        for group in similar:
+            lines += map(fit, _lines(group))
+        lines.append(fit(printable(f"  repair: {group[0].repair}")))
+        if group[0].repair_command:
+            lines.append(printable(f"  command: {group[0].repair_command}"))
+    return "\n".join(lines)
+
+
+def _repair(group: Group) -> tuple[str, str, str]:
+    return group[0].code, group[0].repair, group[0].repair_command
+
+
+def summary(
+    groups: Iterable[Group], truncated: Iterable[str], skipped: Iterable[Skipped]
+) -> list[str]:
+    """Return the numbers of findings by code and provider, and what was not compared."""
+    numbers, of_groups = Counter[tuple[str, str]](), Counter[str]()
+    for group in groups:
+        numbers[group[0].severity, group[0].code] += len(group)
+        of_groups[group[0].code] += 1
+    counts = [
+        (number, f"{severity} {code}{_on(of_groups[code], number)}")
+        for (severity, code), number in numbers.items()
+    ]
+    not_compared = [(row.count, f"not compared for {row.code}: {row.reason}") for row in skipped]
+    if not counts:
+        return aligned([(0, "findings"), *not_compared]) if not_compared else ["Nothing found"]
+    further = [f"{code}: there are further findings, which are not listed" for code in truncated]
+    return [*aligned([*counts, *not_compared]), *further]
+
+
+def _on(providers: int, findings: int) -> str:
+    return "" if providers == findings else f" on {providers} provider{'s' * (providers > 1)}"
+
+
+def by_provider(findings: Iterable[Finding]) -> Sequence[Group]:
+    """Return the findings; those of one code on the classes of one provider are a group."""
+    return [list(group) for _, group in groupby(findings, _subject)]
+
+
+def _subject(finding: Finding) -> object:
+    return (finding.code, finding.provider) if isinstance(finding, OfInventory) else finding
+
+
+def cause_of(group: Group) -> str:
+    """Return the causes of the findings, each once."""
+    return "; ".join(dict.fromkeys(finding.cause for finding in group if finding.cause))
+
+
+_FOR_REPAIRS = frozenset({"project_id", "user_id", "generation", "written_at", "providers"})
+
+
+def rows_text(group: Group) -> str:
+    """Return the rows in a line, without the fields of consumers that only a repair needs."""
+    rows, classes = _rows(group)
+    left_out = _FOR_REPAIRS if "consumer" in rows else ()
+    return "; ".join(
+        printable(f"{name}: {value_text(value, group[0].names)}")
+        for name, value in {**rows, **classes}.items()
+        if name not in left_out
+    )
+
+
+def _lines(group: Group) -> Iterator[str]:
+    rows, classes = _rows(group)
+    cause = f" ({cause_of(group)})" if cause_of(group) else ""
+    fields = ", ".join(
+        f"{name} {value_text(value, group[0].names)}" for name, value in rows.items()
+    )
+    yield printable(f"{group[0].severity} {group[0].code}{cause}: {fields}")
+    yield from (printable(f"  {name}: {value_text(classes[name], {})}") for name in classes)
+
+
+def _rows(group: Group) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """Return the rows of a finding; or those that a group has in common, and those by class."""
+    rows = [dict(finding.rows) for finding in group]
+    if len(rows) == 1:
+        return rows[0], {}
+    providers = [each.pop("provider") for each in rows]
+    return {"provider": providers[0]}, {str(each.pop("resource_class")): each for each in rows}
+
+
+def value_text(value: object, names: Names) -> str:
+    """Return a value of a finding, or of an action, with names beside the UUIDs of providers.
+
+    >>> value_text({"u1": {"VCPU": 4, "MEMORY_MB": 512}}, {"u1": "cn1"})
+    'cn1 (u1): VCPU 4, MEMORY_MB 512'
+    """
+    match value:
+        case Named(uuid, name):
+            return f"{name} ({uuid})"
+        case str():
+            return f"{names[value]} ({value})" if value in names else value
+        case Mapping():
+            return _members(value, names)
+        case Sequence():
+            return ", ".join(value_text(member, names) for member in value) or "none"
+        case _:
+            return "none" if value is None else str(value)
+
+
+def _members(members: Mapping[str, object], names: Names) -> str:
+    is_nested = any(isinstance(member, Mapping) for member in members.values())
+    colon, comma = (":", "; ") if is_nested else ("", ", ")
+    texts = (
+        f"{value_text(name, names)}{colon} {value_text(member, names)}"
+        for name, member in members.items()
+    )
+    return comma.join(texts) or "none"
+
+
+def aligned(counts: Iterable[Count]) -> list[str]:
+    """Return a printable line for each count, with the numbers aligned to the right.
+
+    >>> aligned([(12, "actions"), (3, "skipped")])
+    ['12 actions', ' 3 skipped']
+    """
+    rows = list(counts)
+    width = max((len(str(number)) for number, _ in rows), default=0)
+    return [printable(f"{number:>{width}} {text}") for number, text in rows]

@@ -1,0 +1,187 @@
+"""Findings about inventories, their usage, and consumers."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
+from placement.core.claims import Amounts
+from placement.core.text import timestamp
+from placement_insight.audit.finding import (
+    CONSUMERS,
+    IDENTITY,
+    NOTICE,
+    Finding,
+    OfInventory,
+    OfProvider,
+)
+from placement_insight.audit.model import AuditedInventory, AuditedState
+
+
+class MissingProvider(Finding, code="missing_provider"):
+    """Allocations on a provider that does not exist."""
+
+    cause: str = "the provider was removed without its allocations"
+    repair: str = "delete the allocations"
+    provider_id: int
+    resource_class: str
+    used: int
+
+
+class MissingInventory(OfInventory, code="missing_inventory", command=CONSUMERS):
+    """Allocations of a class without an inventory."""
+
+    cause: str = "the inventory was removed without its allocations"
+    repair: str = "add the inventory again, or move the consumers away"
+    used: int
+
+
+def stray_usage(state: AuditedState) -> Iterator[Finding]:
+    """Yield a finding for each sum of allocations without a provider or without an inventory."""
+    for provider_id, provider, name, used in state.stray:
+        if provider is None:
+            yield MissingProvider(provider_id=provider_id, resource_class=name, used=used)
+        else:
+            yield MissingInventory(provider=provider.named, resource_class=name, used=used)
+
+
+class MissingConsumer(Finding, code="missing_consumer"):
+    """Allocations of a consumer without a row."""
+
+    repair: str = "create the consumer for the incomplete project and user"
+    consumer: str
+    allocations: Amounts
+
+
+class EmptyConsumer(Finding, code="empty_consumer"):
+    """A consumer without allocations."""
+
+    cause: str = "its allocations were deleted without it"
+    repair: str = "delete the consumer"
+    consumer: str
+    generation: int
+
+
+def incomplete_consumers(state: AuditedState) -> Iterator[Finding]:
+    """Yield the consumers without a row, then those without allocations."""
+    for uuid, allocations in sorted(state.lone_allocations.items()):
+        yield MissingConsumer(consumer=uuid, allocations=allocations)
+    for uuid, generation in sorted(state.empty_consumers):
+        yield EmptyConsumer(consumer=uuid, generation=generation)
+
+
+class UsageCounter(OfInventory, code="usage_counter"):
+    """A usage counter that is not the sum of the allocations."""
+
+    cause: str = "another program wrote to the database: openstack-placement, or SQL"
+    repair: str = "set the counter to the sum"
+    counter: int
+    used: int
+
+
+def usage_counters(state: AuditedState) -> Iterator[UsageCounter]:
+    """Yield a finding for each usage counter that is not the sum of the allocations."""
+    for inventory in state.inventories:
+        if inventory.counter != inventory.used:
+            yield UsageCounter(
+                provider=inventory.provider.named,
+                resource_class=inventory.resource_class,
+                counter=inventory.counter,
+                used=inventory.used,
+            )
+
+
+class Excess(OfInventory, command=CONSUMERS):
+    """More usage than the capacity."""
+
+    used: int
+    capacity: int
+    total: int
+    reserved: int
+    allocation_ratio: float
+
+
+class OverCapacity(Excess, code="over_capacity"):
+    """Usage that exceeds the capacity without the reserved amount as well."""
+
+    repair: str = "raise the capacity, or move consumers away"
+
+
+class ReservedInUse(Excess, code="reserved_in_use", level=NOTICE):
+    """Usage that exceeds the capacity only through the reserved amount."""
+
+    cause: str = "reserved: the usage is within the capacity without it"
+    repair: str = "none if the amount was reserved on purpose, as nova reserves devices in use"
+
+
+def over_capacity(state: AuditedState) -> Iterator[Excess]:
+    """Yield a finding for each inventory whose usage exceeds the capacity."""
+    for inventory in state.inventories:
+        limits, used = inventory.limits, inventory.used
+        if used and not is_within_capacity(limits, used, 0):
+            kind = ReservedInUse if is_reserved_in_use(limits, used) else OverCapacity
+            yield kind(
+                provider=inventory.provider.named,
+                resource_class=inventory.resource_class,
+                used=used,
+                capacity=integer_capacity(limits),
+                total=limits.total,
+                reserved=limits.reserved,
+                allocation_ratio=limits.allocation_ratio,
+                cause=kind.cause or _evidence(inventory),
+            )
+
+
+def _evidence(inventory: AuditedInventory) -> str:
+    """Return what is evident: the inventory was changed after its allocations were written.
+
+    The change may have raised a value of an inventory whose usage exceeded the capacity before.
+    Allocations that were written later show nothing: the write may have reduced them, or
+    replaced one consumer by another.
+    """
+    changed_at, written_at = inventory.changed_at, inventory.newest_at
+    if changed_at is None or written_at is None or written_at >= changed_at:
+        return ""
+    return (
+        f"the inventory was changed at {timestamp(changed_at)}, after its newest allocation; "
+        "its values before are not recorded"
+    )
+
+
+class ProviderWithoutInventory(
+    OfProvider,
+    code="provider_without_inventory",
+    level=NOTICE,
+    command="{commands.openstack} resource provider tree --in-tree {provider.uuid}",
+):
+    """A provider without inventory, usage and children."""
+
+    cause: str = "nothing has reported it, or it is left over"
+    repair: str = "check that the service that created it runs; otherwise delete the provider"
+
+
+def providers_without_inventory(state: AuditedState) -> Iterator[ProviderWithoutInventory]:
+    """Yield a finding for each provider that has no inventory, no usage and no children."""
+    used = {inventory.provider.id for inventory in state.inventories}
+    used |= {usage.provider_id for usage in state.stray}
+    used |= {provider.parent_id or 0 for provider in state.providers.values()}
+    for provider in state.providers.values():
+        if provider.id not in used:
+            yield ProviderWithoutInventory(provider=provider.named)
+
+
+class StaleProvider(OfProvider, code="stale_provider", level=NOTICE, command=IDENTITY):
+    """A provider that did not change for a long time."""
+
+    repair: str = "check that the host exists; move its consumers away if it does not"
+    updated_at: str | None
+
+
+def stale_providers(state: AuditedState, before: datetime) -> Iterator[StaleProvider]:
+    """Yield the providers with allocations whose generation did not change since ``before``."""
+    used = {inventory.provider.id for inventory in state.inventories if inventory.used}
+    used |= {usage.provider_id for usage in state.stray if usage.used}
+    for provider in state.providers.values():
+        if provider.id in used and provider.updated_at and provider.updated_at < before:
+            at = timestamp(provider.updated_at)
+            cause = f"its generation has not changed since {at}"
+            yield StaleProvider(provider=provider.named, updated_at=at, cause=cause)

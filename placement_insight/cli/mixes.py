@@ -1,0 +1,107 @@
+"""Options of ``openstack resource capacity show`` for mixes of shapes, and for other hosts."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
+
+from placement.core.text import printable
+from placement_insight.cli.names import CommandNames
+from placement_insight.documents import Response
+
+Pairs = list[tuple[str, str]]
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--mix",
+        metavar="<number>=<flavor>",
+        action="append",
+        default=[],
+        help="Show how often a mix fits, instead of a request: a number of servers of a flavor of "
+        "nova, or of a query, as in 20=resources=VCPU:8. Can be repeated.",
+    )
+    parser.add_argument(
+        "--like",
+        metavar="<host>=<number>",
+        action="append",
+        default=[],
+        help="As if there were more hosts like this one, without servers. Can be repeated.",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="<provider>",
+        action="append",
+        default=[],
+        help="As if this host or other provider did not exist. Can be repeated.",
+    )
+
+
+def fleet_of(names: CommandNames, arguments: argparse.Namespace) -> Pairs:
+    """Return the parameters for hosts that do not exist.  Raises: CommandError."""
+    pairs = [("without", names.provider(text)) for text in arguments.without]
+    for text in arguments.like:
+        host, _, number = text.rpartition("=")
+        if not host or not number.isdecimal():
+            raise CommandError(f"--like {text}: write it as <host>=<number>, as in cn1=10.")
+        pairs.append(("like", f"{names.provider(host)}:{number}"))
+    return pairs
+
+
+def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
+    """Return the parameters of a mix.  Raises: CommandError."""
+    parts = [text.partition("=") for text in texts]
+    for number, _, shape in parts:
+        if not number.isdecimal() or not shape:
+            raise CommandError(
+                f"--mix {number}={shape}: write it as <number>=<flavor> or <number>=<query>, as "
+                "in 20=resources=VCPU:8."
+            )
+    flavors = (
+        requests_of_flavors(app) if any(not _is_query(shape) for _, _, shape in parts) else {}
+    )
+    unknown = [shape for _, _, shape in parts if not _is_query(shape) and shape not in flavors]
+    if unknown:
+        raise CommandError(
+            f"Nova has no flavor {', '.join(unknown)}. It has: {', '.join(sorted(flavors))}."
+        )
+    pairs = []
+    for number, _, shape in parts:
+        query = shape if _is_query(shape) else urlencode(flavors[shape], safe=":,!")
+        pairs += [("shape", query), ("share", number)]
+    return pairs
+
+
+def _is_query(text: str) -> bool:
+    return "=" in text
+
+
+def requests_of_flavors(app: OpenStackShell) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return the requests of the flavors of nova by name.  Raises: CommandError."""
+    # openstacksdk takes long to import, and each command of `openstack` imports this module
+    from placement_insight.plan.capacity import flavors  # noqa: PLC0415
+
+    return flavors.requests_of(app.client_manager.sdk_connection)
+
+
+def shape_line(shape: Response) -> str:
+    """Return the number of a shape of a mix, its query, and how often it fits alone.
+
+    >>> shape_line({"share": 20, "query": "resources=VCPU:8", "claims": 75, "at_most": 75})
+    '20 x resources=VCPU:8 (75 if nothing else is claimed)'
+    """
+    more = "" if shape["claims"] == shape["at_most"] else " or more"
+    alone = f"{shape['claims']}{more} if nothing else is claimed"
+    return printable(f"{shape['share']} x {shape['query']} ({alone})")
+
+
+def fleet_line(host: Response) -> str:
+    """Return a host that was removed, or how many were added.
+
+    >>> fleet_line({"name": "cn1", "hosts": 10})
+    '10 hosts like cn1'
+    """
+    return (f"{host['hosts']} hosts like " if "hosts" in host else "") + printable(host["name"])

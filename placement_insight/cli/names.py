@@ -1,0 +1,258 @@
+"""Names for the UUIDs that commands show, and UUIDs for the names in their options.
+
+The names of providers are read from the service. The names of aggregates, servers and projects are
+read from nova and keystone, with the session of ``openstack``: a list of each, not a request for
+each UUID. Commands work without them. If a service is not in the catalog, denies the request or
+does not respond within seconds, its names are unknown, and UUIDs are shown without names.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from keystoneauth1.exceptions import ClientException, HttpError
+from keystoneauth1.session import Session
+from osc_lib.exceptions import ClientException as OpenStackException
+from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
+
+from placement.core.text import Names, canonical_uuid
+from placement_insight.cli.client import get
+from placement_insight.names import uuid_of, uuids_in
+
+SECONDS: Final = 3.0
+"""The longest time to wait for a response of nova or keystone, and to list servers."""
+
+_NOVA: Final = "compute"
+_KEYSTONE: Final = "identity"
+_AGGREGATE_UUIDS: Final = "2.41"  # aggregates have UUIDs since this microversion of nova
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+_STRICT: Final = frozenset({"affinity", "anti-affinity"})
+_PAGE: Final = 1000
+_EMPTY: Final = "''"
+_SECONDS_TO_KEEP: Final = 60.0
+
+
+class CommandNames:
+    """The names for one command: each list is read at most once, and only if it is needed.
+
+    Names in nova and keystone are known as far as the user of the session may list them.
+    ``failures`` has, by service, why names are unknown. A service that did not respond is not
+    asked again.
+    """
+
+    def __init__(self, app: OpenStackShell) -> None:
+        self._app = app
+        self._manager: Any = app.client_manager  # plugins add their clients as attributes
+        self.failures: dict[str, str] = {}
+        self._unresponsive: set[str] = set()
+
+    @cached_property
+    def _session(self) -> Session:
+        session = self._manager.session
+        return Session(
+            auth=session.auth, verify=session.verify, cert=session.cert, timeout=SECONDS
+        )
+
+    @cached_property
+    def aggregates(self) -> Names:
+        """The names of all aggregates of nova by UUID."""
+        return self._names(_NOVA, "/os-aggregates", "aggregates", "uuid")
+
+    @cached_property
+    def projects(self) -> Names:
+        """The names of all projects by id."""
+        return self._names(_KEYSTONE, "/projects", "projects")
+
+    def servers(self, wanted: Collection[str] | None = None) -> Names:
+        """Return names of servers by UUID: of the wanted servers, or of all, as far as known.
+
+        The newest servers are listed first, a page at a time, until all wanted servers are found
+        or the time is over.
+        """
+        names: dict[str, str] = {}
+        end = time.monotonic() + SECONDS
+        for page in self._pages_of_servers(wanted):
+            names |= page
+            is_complete = wanted is not None and names.keys() >= set(wanted)
+            if is_complete or time.monotonic() > end:
+                break
+        return names
+
+    def _pages_of_servers(self, wanted: Collection[str] | None) -> Iterator[Names]:
+        query = {"all_tenants": "1", "limit": str(_PAGE)}
+        if wanted is not None and len(wanted) < 2:
+            if not wanted:
+                return
+            query |= {"uuid": next(iter(wanted))}
+        while page := self._names(_NOVA, f"/servers?{urlencode(query)}", "servers"):
+            yield page
+            query["marker"] = list(page)[-1]
+
+    def groups_of(self, servers: Collection[str]) -> list[Mapping[str, Any]]:
+        """Return the groups of some servers.  See ``server_groups``."""
+        groups, wanted = self.server_groups if servers else (), set(servers)
+        return [each for each in groups if not wanted.isdisjoint(each["members"])]
+
+    @cached_property
+    def server_groups(self) -> Sequence[Mapping[str, Any]]:
+        """The strict rules of server groups, as ``/insight/drain`` and ``/room`` read them.
+
+        There are none if nova does not list all server groups to this user.
+        """
+        groups: list[Mapping[str, Any]] = []
+        path = f"/os-server-groups?all_projects=1&limit={_PAGE}&offset="
+        try:
+            while rows := self._rows(_NOVA, f"{path}{len(groups)}", "server_groups", "2.64"):
+                groups += rows
+        except (ClientException, *_MALFORMED):
+            return ()  # a plan with some of the groups would say that it keeps all rules
+        return [
+            {
+                "policy": row["policy"],
+                "members": row["members"],
+                "max_server_per_host": (row.get("rules") or {}).get("max_server_per_host", 1),
+            }
+            for row in groups
+            if row["policy"] in _STRICT
+        ]
+
+    def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
+        """Return the names in a list of a service, empty if the service failed."""
+        if service in self._unresponsive:
+            return {}
+        try:
+            rows = [(row[uuid], row["name"]) for row in self._rows(service, path, key)]
+            return {uuid: name for uuid, name in rows if {type(uuid), type(name)} == {str}}
+        except (ClientException, *_MALFORMED) as error:
+            self.failures[service] = str(error).partition("\n")[0]
+            if not isinstance(error, HttpError):  # it may allow another list
+                self._unresponsive.add(service)
+            return {}
+
+    def _rows(self, service: str, path: str, key: str, version: str = _AGGREGATE_UUIDS) -> Any:
+        """Return a list of a service.  Raises: ClientException, one of ``_MALFORMED``."""
+        headers = {"OpenStack-API-Version": f"{_NOVA} {version}"}
+        return self._session.get(f"{self._url(service)}{path}", headers=headers).json()[key]
+
+    def _url(self, service: str) -> str:
+        """Return the URL of a service.  Raises: ClientException, ValueError."""
+        version = {"version": (3,)} if service == _KEYSTONE else {}
+        endpoint = self._manager.placement.ks_filter
+        url = self._session.get_endpoint(**{**endpoint, "service_type": service, **version})
+        # With --os-endpoint there is no catalog: each service has this URL.
+        if url is None or url == self._session.get_endpoint(**endpoint):
+            raise ValueError(f"there is no endpoint of {service} in the catalog")
+        return str(url).rstrip("/")
+
+    # --- providers ------------------------------------------------------------------------
+
+    @cached_property
+    def _all_providers(self) -> Sequence[Mapping[str, str]]:
+        return self._listed({})
+
+    @property
+    def providers(self) -> Names:
+        """The names of all providers by UUID."""
+        return {provider["uuid"]: provider["name"] for provider in self._all_providers}
+
+    def in_query(self, query: str) -> Names:
+        """Return the names of the providers and aggregates in a query for candidates."""
+        has_uuids = bool(uuids_in(query))
+        names: dict[str, str] = {}
+        if has_uuids and "member_of" in query:
+            names |= self.aggregates
+        if has_uuids and "in_tree" in query:
+            # the policy may allow explanations, and not the list of providers
+            with suppress(CommandError, OpenStackException):
+                names |= self.providers
+        return names
+
+    def _listed(self, query: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
+        query = {**query, "fields": "uuid,name,root_provider_uuid"}
+        providers: Sequence[Mapping[str, str]] = get(self._app, "/providers", query)["providers"]
+        return providers
+
+    # --- options --------------------------------------------------------------------------
+
+    def provider(self, text: str) -> str:
+        """Return the UUID of a provider from its UUID or name.  Raises: UnknownName."""
+        if uuid := canonical_uuid(text):
+            return uuid
+        if text and (equal := self._listed({"name": text})):
+            return equal[0]["uuid"]
+        roots = {provider["root_provider_uuid"] for provider in self._all_providers}
+        return uuid_of(text, self.providers, "provider", roots)
+
+    def aggregate(self, text: str) -> str:
+        """Return the UUID of an aggregate from its UUID or name.
+
+        Raises: CommandError, UnknownName.
+        """
+        if uuid := canonical_uuid(text):
+            return uuid
+        names = self.aggregates
+        failure = self.failures.get(_NOVA)
+        if failure and not names:
+            raise CommandError(
+                f"{text or _EMPTY} is not the UUID of an aggregate, and nova did not list "
+                f"the names of aggregates: {failure}"
+            )
+        return uuid_of(text, names, "aggregate")
+
+    def aggregates_of(self, value: str) -> str:
+        """Return a value of ``member_of`` with UUIDs in place of names.
+
+        Raises: CommandError, UnknownName.
+        """
+        operator = next(text for text in ("!in:", "in:", "!", "") if value.startswith(text))
+        texts = value.removeprefix(operator).split(",")
+        return operator + ",".join(map(self.aggregate, texts))
+
+    def project(self, text: str) -> str:
+        """Return the id of a project from its id or name.
+
+        Without a list of projects, the text is an id. Raises: UnknownName.
+        """
+        if canonical_uuid(text) or not self.projects or text in self.projects:
+            return text
+        return uuid_of(text, self.projects, "project")
+
+
+def resolve_groups(names: CommandNames, arguments: argparse.Namespace) -> None:
+    """Replace the names of providers and aggregates in the options of a request by UUIDs."""
+    resolve = {
+        "--in-tree": names.provider,
+        "--member-of": names.aggregates_of,
+        "--not-member-of": names.aggregates_of,
+    }
+    arguments.groups = [
+        (suffix, option, resolve.get(option, str)(value))
+        for suffix, option, value in arguments.groups or ()
+    ]
+
+
+class NamesDocument:
+    """The names of aggregates, projects and servers as JSON, read again after a minute."""
+
+    def __init__(self, app: OpenStackShell) -> None:
+        self._app = app
+        self._body = b""
+        self._read_at = float("-inf")
+
+    def body(self) -> bytes:
+        """Return the document: names by UUID for each kind, empty if they are unknown."""
+        if time.monotonic() - self._read_at > _SECONDS_TO_KEEP:
+            cloud = CommandNames(self._app)
+            names = {
+                "aggregates": cloud.aggregates,
+                "projects": cloud.projects,
+                "servers": cloud.servers(),
+            }
+            self._body, self._read_at = json.dumps(names).encode(), time.monotonic()
+        return self._body

@@ -1,0 +1,217 @@
+"""``openstack placement identity``, ``permission check``, ``clients`` and ``dashboard``."""
+
+import argparse
+import signal
+import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from socketserver import ThreadingMixIn
+from typing import Any, cast
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from keystoneauth1.exceptions import ClientException
+from osc_lib.command import command
+from osc_lib.exceptions import CommandError
+from osc_lib.shell import OpenStackShell
+
+from placement.core.model import Inventory
+from placement.microversion import UNVERSIONED
+from placement_insight.audit.consumers.model import ListedConsumer
+from placement_insight.audit.identity.command import add_identity_arguments, write_plan
+from placement_insight.audit.identity.model import (
+    COLUMNS,
+    IMPORTANT,
+    Identity,
+    StoredAmounts,
+    rows_of,
+)
+from placement_insight.cli.cells import Shown, cells
+from placement_insight.cli.client import consumers, failure, get
+from placement_insight.cli.command import Table, WrittenOutput, given
+from placement_insight.cli.names import NamesDocument
+from placement_insight.documents import Response
+from placement_insight.page.proxy import LocalDashboard, UpstreamResponse
+from placement_insight.permissions import command as permissions_command
+from placement_insight.permissions.model import Permissions
+
+HOST = "127.0.0.1"
+NAMES = f"{UNVERSIONED}/names"
+"""The path at which the command itself responds with names that nova and keystone have."""
+
+
+class ShowIdentity(WrittenOutput, command.Lister):
+    """List the providers that a host name or UUID could mean, and refused requests.
+
+    With --plan FILE and one of --adopt, --rename and --retire, also write a plan, which
+    ``placement-manage audit --apply FILE`` applies.
+    """
+
+    add_arguments = staticmethod(add_identity_arguments)
+    important = IMPORTANT
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        query = {"name": parsed_args.host, "days": parsed_args.days}
+        identity = Identity.from_json(get(self.app, "/identity", query))
+        message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
+        if message:
+            self.note(message)
+        return COLUMNS, list(map(cells, rows_of(identity)))
+
+
+def _stored_amounts(app: OpenStackShell, source: str, target: str) -> StoredAmounts:
+    adopted = list(map(ListedConsumer.from_json, consumers(app, {"provider": source})))
+    found = get(app, "/providers", {"uuid": target, "fields": "inventories"})["providers"]
+    stored: Mapping[str, Response] = found[0]["inventories"] if found else {}
+    return StoredAmounts(
+        adopted,
+        {
+            name: Inventory(*(inventory[field] for field in Inventory.__dataclass_fields__))
+            for name, inventory in stored.items()
+        },
+        {name: inventory["used"] for name, inventory in stored.items()},
+    )
+
+
+class CheckPermission(WrittenOutput, command.Lister):
+    """List the calls of other services that the policy denies to a set of roles.
+
+    The service decides by the policy in force there. The exit status is 0 if all calls are
+    allowed, and 3 if at least one is denied.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        permissions_command.add_permission_arguments(parser)
+        parser.add_argument("--service", help="Check only the calls of this service.")
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        query = given(parsed_args, ("project_id", "service"))
+        query["roles"] = ",".join(parsed_args.roles)
+        report = cast("Permissions", get(self.app, "/permissions", query))
+        self.exit_status = permissions_command.DENIED if report["denied"] else 0
+        self.note(*permissions_command.remarks(report), permissions_command.summary(report))
+        self.important = permissions_command.important(parsed_args)
+        columns, rows = permissions_command.table(report, parsed_args)
+        return columns, [list(map(_permission_cell, row)) for row in rows]
+
+
+def _permission_cell(value: object) -> object:
+    return Shown(value, permissions_command.yes_or_no) if isinstance(value, bool) else value
+
+
+class ListClients(WrittenOutput, command.Lister):
+    """List which microversions clients sent, counted since the service started on an API host."""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
+        document = get(self.app, "/clients")
+        if not document["enabled"]:
+            raise CommandError(
+                f"The service on {document['host']} does not count requests. Set [metrics]enabled "
+                "and [metrics]folder in its configuration, and restart it."
+            )
+        self.note(
+            f"Requests to all processes on {document['host']} since the service started there; "
+            "other API hosts count separately."
+        )
+        for mixed in document["mixed_consumers"]:
+            self.note(
+                "{consumers} consumers are written by {without_generation} "
+                "below 1.28 and by {with_generation} at 1.28 or newer.".format(**mixed)
+            )
+        self.note(*_limited(document.get("candidates", {})))
+        columns = ("client", "microversion", "requests")
+        return columns, ([row[name] for name in columns] for row in document["clients"])
+
+
+def _limited(candidates: Mapping[str, int]) -> Iterator[str]:
+    """Yield how many responses with candidates a limit cut, as a sentence, if it cut any.
+
+    >>> next(_limited({"responses": 310, "limited": 56, "roots_left_out": 291984}))[:40]
+    '18% of 310 responses with candidates lef'
+    """
+    if limited := candidates.get("limited", 0):
+        responses = max(candidates["responses"], limited)  # some may be in progress
+        yield (
+            f"{limited / responses:.0%} of {responses} responses with candidates left out roots "
+            f"because of a limit, {round(candidates['roots_left_out'] / limited)} on average. "
+            "Each root gets its turn, unless [placement]rotate_limited_candidates is false. "
+            "The limit of nova-scheduler is [scheduler]max_placement_results."
+        )
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True  # Ctrl-C does not wait for requests
+
+
+class _RequestHandler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Log no requests: the page sends them all the time."""
+
+
+class ServeDashboard(WrittenOutput, command.Command):
+    """Serve the dashboard on the loopback address with your own credentials.
+
+    Only requests that write nothing are forwarded, to the routes below /insight. The address has a
+    random secret in its path; the token never reaches the browser. Ctrl-C ends the command.
+    """
+
+    @cached_property
+    def _names(self) -> NamesDocument:
+        return NamesDocument(self.app)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument(
+            "--port", type=int, default=0, help="Port to listen on (default: any free port)"
+        )
+        parser.add_argument(
+            "--no-browser",
+            action="store_true",
+            help="Print the address, but do not open a browser",
+        )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
+        self._check_service()
+        manager = self.app.client_manager  # plugins add their clients as attributes
+        dashboard = LocalDashboard(self._send, manager.region_name)
+        try:
+            server = make_server(HOST, parsed_args.port, dashboard, _Server, _RequestHandler)
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {HOST}:{parsed_args.port}: {error}. Choose another --port."
+            ) from None
+        address = f"http://{HOST}:{server.server_port}{dashboard.path}"
+        text = f"The dashboard is at {address}\nPress Ctrl-C to stop."
+        print(text, file=self.app.stdout, flush=True)
+        # also in the background of a shell, where SIGINT is ignored
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+        if not parsed_args.no_browser:
+            webbrowser.open(address)
+        with server, suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+    def _check_service(self) -> None:
+        response = self._send(UNVERSIONED, {}, None)
+        is_document = "json" in response.headers.get("Content-Type", "")
+        if response.status_code != 200 or not is_document:
+            content = response.content.decode(errors="replace")
+            raise failure(f"GET {UNVERSIONED}", f"{response.status_code}: {content}")
+
+    def _send(self, path: str, headers: Mapping[str, str], body: bytes | None) -> UpstreamResponse:
+        if path == NAMES:
+            return UpstreamResponse(200, {"Content-Type": "application/json"}, self._names.body())
+        manager: Any = self.app.client_manager  # plugins add their clients as attributes
+        client = manager.placement
+        try:
+            response = client.session.request(
+                path,
+                "GET" if body is None else "POST",
+                data=body,
+                headers=dict(headers),
+                endpoint_filter=client.ks_filter,
+                raise_exc=False,
+            )
+        except ClientException as error:
+            return UpstreamResponse(502, {"Content-Type": "text/plain"}, str(error).encode())
+        return UpstreamResponse(response.status_code, response.headers, response.content)

@@ -1,0 +1,208 @@
+"""Writes a cloud into a database, as services would have written it; and requests that fail."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+from wsgiref.types import WSGIApplication
+
+import sqlalchemy as sa
+import webob
+
+from placement.core.model import CUSTOM_PREFIX, ProviderState
+from placement.db import clocks, tables
+from placement.db.store import Store
+from placement.db.transaction import Transaction
+from placement.objects import resource_class, trait
+from placement_insight.demo.cloud import UNTIL, Cloud, CloudConsumer, cloud
+
+USER = "nova"
+Ids = Mapping[str, int]
+_PROVIDERS = tables.resource_providers
+_NEXT_ID = sa.select(
+    sa.func.setval(
+        sa.func.pg_get_serial_sequence(_PROVIDERS.name, "id"),
+        sa.select(sa.func.max(_PROVIDERS.c.id)).scalar_subquery(),
+    )
+)
+"""The ids of the providers were not taken from the sequence of PostgreSQL."""
+
+_QUERIES: Final = (
+    "resources=VCPU:16,MEMORY_MB:32768,CUSTOM_GPU:3&required=CUSTOM_GPU_HOST",
+    "resources=VCPU:4,MEMORY_MB:8192,DISK_GB:200000",
+    "resources=VCPU:8,MEMORY_MB:16384&required=CUSTOM_NVIDIA_H100",
+    "resources1=VGPU:4&resources2=VGPU:4&resources3=VGPU:4&group_policy=isolate",
+    "resources=PCPU:32&required=HW_CPU_X86_AVX512F&root_required=!COMPUTE_STATUS_DISABLED",
+)
+_HEADERS: Final = {
+    "X-Auth-Token": "admin",
+    "OpenStack-API-Version": "placement latest",
+    "User-Agent": "nova-scheduler demo",
+}
+
+
+def fill(store: Store, application: WSGIApplication, hosts: int) -> bool:
+    """Write the cloud, and send requests that fail; return False if there are providers.
+
+    The application accepts any token.
+    """
+    with store.read() as tx:
+        if tx.connection.scalar(sa.select(tables.resource_providers.c.id).limit(1)) is not None:
+            return False
+    built = cloud(hosts)
+    load(store, built)
+    for request in (*map(_search, _QUERIES), *_claims(built)):
+        _ = request.get_response(application).body  # requests are recorded after the response
+    return True
+
+
+def _search(query: str) -> webob.Request:
+    return webob.Request.blank(f"/allocation_candidates?{query}", headers=_HEADERS)
+
+
+def _claims(built: Cloud) -> Iterator[webob.Request]:
+    """Yield claims of servers for all memory of their hosts, which is partly reserved."""
+    inventories = {state.provider.uuid: state.inventories for state in built.states}
+    of_servers = (each for each in built.consumers if each.type == "INSTANCE")
+    firsts = ((each, *next(iter(each.allocations.items()))) for each in of_servers)
+    servers = [(each, host) for each, host, amounts in firsts if "MEMORY_MB" in amounts]
+    for consumer, host in servers[:: len(servers) // 3 + 1]:
+        memory = inventories[host]["MEMORY_MB"].max_unit
+        claim: Mapping[str, Any] = {
+            "allocations": {host: {"resources": {"MEMORY_MB": memory}}},
+            "project_id": consumer.project,
+            "user_id": "nova",
+            "consumer_generation": 1,
+            "consumer_type": "INSTANCE",
+        }
+        path = f"/allocations/{consumer.uuid}"
+        headers = {**_HEADERS, "Content-Type": "application/json"}
+        yield webob.Request.blank(path, method="PUT", headers=headers, json=claim)
+
+
+def load(store: Store, cloud: Cloud) -> None:
+    """Write a cloud into a store without providers, as services would have written it."""
+    for name in sorted({name for state in cloud.states for name in state.inventories}):
+        if name.startswith(CUSTOM_PREFIX):
+            resource_class.ensure(store, name)
+    for name in sorted({name for state in cloud.states for name in state.traits}):
+        trait.ensure(store, name)
+    store.write(lambda tx: _write(tx, cloud))
+
+
+def _write(tx: Transaction, cloud: Cloud) -> None:
+    providers = {state.provider.uuid: state.provider.id for state in cloud.states}
+    classes = _ids(tx, tables.resource_classes.c.name)
+    _insert(tx, _PROVIDERS, (_provider(state, providers) for state in cloud.states))
+    if tx.connection.dialect.name == "postgresql":
+        tx.connection.execute(_NEXT_ID)
+    _insert(
+        tx,
+        tables.inventories,
+        (row for state in cloud.states for row in _inventories(state, classes)),
+    )
+    _write_traits_and_aggregates(tx, cloud)
+    _write_consumers(tx, cloud.consumers, providers, classes)
+    clocks.start_epoch(tx.connection)  # running services load the cloud
+
+
+def _insert(tx: Transaction, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    timed = [{"created_at": UNTIL, **row} for row in rows]
+    if timed:
+        tx.connection.execute(table.insert(), timed)
+
+
+def _ids(tx: Transaction, name: sa.Column[Any]) -> Ids:
+    """Return the ids of the rows of a table by their name."""
+    return dict(tx.connection.execute(sa.select(name, name.table.c.id)).all())
+
+
+def _provider(state: ProviderState, ids: Ids) -> Mapping[str, Any]:
+    provider = state.provider
+    return {
+        "id": provider.id,
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "generation": provider.generation,
+        "counted_generation": provider.generation,
+        "parent_provider_id": provider.parent_uuid and ids[provider.parent_uuid],
+        "root_provider_id": ids[provider.root_uuid],
+    }
+
+
+def _inventories(state: ProviderState, classes: Ids) -> Iterable[Mapping[str, Any]]:
+    for name, inventory in state.inventories.items():
+        yield {
+            "resource_provider_id": state.provider.id,
+            "resource_class_id": classes[name],
+            "used": state.used.get(name, 0),
+            **asdict(inventory),
+        }
+
+
+def _write_traits_and_aggregates(tx: Transaction, cloud: Cloud) -> None:
+    uuids = frozenset().union(*(state.aggregates for state in cloud.states))
+    _insert(tx, tables.placement_aggregates, ({"uuid": uuid} for uuid in sorted(uuids)))
+    aggregates = _ids(tx, tables.placement_aggregates.c.uuid)
+    traits = _ids(tx, tables.traits.c.name)
+    _insert(
+        tx,
+        tables.resource_provider_aggregates,
+        (
+            {"resource_provider_id": state.provider.id, "aggregate_id": aggregates[uuid]}
+            for state in cloud.states
+            for uuid in state.aggregates
+        ),
+    )
+    _insert(
+        tx,
+        tables.resource_provider_traits,
+        (
+            {"resource_provider_id": state.provider.id, "trait_id": traits[name]}
+            for state in cloud.states
+            for name in state.traits
+        ),
+    )
+
+
+def _write_consumers(
+    tx: Transaction, consumers: Collection[CloudConsumer], providers: Ids, classes: Ids
+) -> None:
+    projects = sorted({consumer.project for consumer in consumers})
+    types = sorted({consumer.type for consumer in consumers if consumer.type})
+    _insert(tx, tables.projects, ({"external_id": project} for project in projects))
+    _insert(tx, tables.users, [{"external_id": USER}])
+    _insert(tx, tables.consumer_types, ({"name": name} for name in types))
+    project_ids = _ids(tx, tables.projects.c.external_id)
+    type_ids = _ids(tx, tables.consumer_types.c.name)
+    user_id = _ids(tx, tables.users.c.external_id)[USER]
+    _insert(
+        tx,
+        tables.consumers,
+        (
+            {
+                "created_at": consumer.created_at,
+                "uuid": consumer.uuid,
+                "project_id": project_ids[consumer.project],
+                "user_id": user_id,
+                "generation": 1,
+                "consumer_type_id": consumer.type and type_ids[consumer.type],
+            }
+            for consumer in consumers
+        ),
+    )
+    _insert(
+        tx,
+        tables.allocations,
+        (
+            {
+                "created_at": consumer.created_at,
+                "consumer_id": consumer.uuid,
+                "resource_provider_id": providers[provider],
+                "resource_class_id": classes[name],
+                "used": amount,
+            }
+            for consumer in consumers
+            for provider, amounts in consumer.allocations.items()
+            for name, amount in amounts.items()
+        ),
+    )

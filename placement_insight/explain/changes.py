@@ -1,0 +1,193 @@
+"""Changes of a request: what a remedy drops, lowers, divides or replaces."""
+
+# ruff: noqa: D102 - the comment before the changes documents their methods
+from dataclasses import dataclass, replace
+from typing import ClassVar, Generic, TypeAlias, TypeVar
+
+from placement.core.request import RequestGroup
+from placement.core.requirement import Amount, Requirement, SameSubtree
+from placement.core.text import NO_NAMES, Names
+from placement_insight.documents import Json
+from placement_insight.explain.facts import in_group
+
+
+@dataclass(frozen=True, slots=True)
+class GroupParameters:
+    """All parameters of a group, and the requirements on several groups that name it."""
+
+    group: RequestGroup
+    naming: tuple[SameSubtree, ...] = ()
+
+    def spelled(self, suffix: str = "", names: Names = NO_NAMES) -> str:
+        """Return the parameters as the query spells them."""
+        of_group = replace(self.group, suffix=suffix).spelled(names)
+        of_groups = (subtree.spelled() for subtree in self.naming)
+        return "&".join((*of_group, *of_groups))
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The ``group_policy`` that several groups with a suffix require."""
+
+    isolate: bool
+
+    def spelled(self, _suffix: str = "", _names: Names = NO_NAMES) -> str:
+        """Return the parameter."""
+        return f"group_policy={'isolate' if self.isolate else 'none'}"
+
+
+Parameters: TypeAlias = Requirement | GroupParameters | Policy
+
+
+# ``size`` is how much a change changes: 0 for other groups, 1 for a condition or an amount, 2 for
+# a resource. ``about`` is what it changes, for comparisons. ``text`` follows the number of hosts.
+
+
+class _InGroup:
+    """A change of one group.
+
+    ``alike`` are the suffixes of all groups in which the same change has the same result. The
+    words ``in_one_group`` are without the suffix if there are any.
+    """
+
+    __slots__ = ()
+    group: str
+    alike: tuple[str, ...]
+
+    def in_one_group(self, names: Names) -> str:
+        raise NotImplementedError
+
+    def text(self, names: Names) -> str:
+        where = f" in any of the {len(self.alike)} groups" if self.alike else ""
+        return self.in_one_group(names) + where
+
+    def _document(self, change: str, **fields: object) -> Json:
+        return {"change": change, **fields, **({"alike": self.alike} if self.alike else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(_InGroup):
+    """The requirement is removed; ``instead`` are the parameters that the API then requires."""
+
+    parameters: Parameters
+    group: str = ""
+    instead: tuple[Parameters, ...] = ()
+    alike: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        if isinstance(self.parameters, GroupParameters):
+            return 2 if self.parameters.group.resources else 1
+        return 2 if isinstance(self.parameters, Amount) else 1
+
+    @property
+    def about(self) -> object:
+        return self.parameters.spelled(self.group)
+
+    def in_one_group(self, names: Names) -> str:
+        dropped = self.parameters.spelled("" if self.alike else self.group, names)
+        instead = "&".join(each.spelled("", names) for each in self.instead)
+        return f"with {instead} instead of {dropped}" if instead else f"without {dropped}"
+
+    def document(self) -> Json:
+        instead = "&".join(each.spelled() for each in self.instead)
+        dropped = self._document("drop", requirement=self.about)
+        return {**dropped, **({"instead": instead} if instead else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Lower(_InGroup):
+    """The amount of a class in a group is lowered."""
+
+    size: ClassVar = 1
+    group: str
+    resource_class: str
+    to: int
+    alike: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> object:
+        return self.group, self.resource_class
+
+    def in_one_group(self, _names: Names) -> str:
+        where = "" if self.alike else in_group(self.group)
+        return f"at {self.resource_class}:{self.to}{where}"
+
+    def document(self) -> Json:
+        amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
+        return self._document("amount", **amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Split(_InGroup):
+    """The amount of a class is divided among ``parts`` groups, with at most ``to`` each."""
+
+    size: ClassVar = 0
+    group: str
+    resource_class: str
+    to: int
+    parts: int
+    alike: tuple[str, ...] = ()
+
+    def in_one_group(self, _names: Names) -> str:
+        where = "" if self.alike else in_group(self.group)
+        return f"with {self.parts} groups of {self.resource_class}:{self.to}{where}"
+
+    def document(self) -> Json:
+        amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
+        return self._document("split", **amount, parts=self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsuffix:
+    """The group loses its suffix."""
+
+    size: ClassVar = 0
+    group: RequestGroup
+
+    def _parameters(self, names: Names = NO_NAMES) -> tuple[str, str]:
+        parameters = GroupParameters(self.group)
+        return parameters.spelled(self.group.suffix, names), parameters.spelled("", names)
+
+    def text(self, names: Names) -> str:
+        before, after = self._parameters(names)
+        return f"with {after} instead of {before}"
+
+    def document(self) -> Json:
+        before, after = self._parameters()
+        return {"change": "unsuffix", "requirement": before, "instead": after}
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two changes together; those of equal groups are in two different groups."""
+
+    size: ClassVar = 1
+    first: Drop | Lower
+    second: Drop | Lower
+
+    def text(self, names: Names) -> str:
+        groups, others = set(self.first.alike), set(self.second.alike)
+        if not groups > others > set():
+            return f"{self.first.text(names)} and {self.second.text(names)}"
+        text, other_text = self.first.in_one_group(names), self.second.in_one_group(names)
+        if text == other_text:
+            return f"{text} in any 2 of the {len(groups)} groups"
+        both = f"{self.first.text(names)} and {other_text}"
+        return f"{both} in any of the other {len(others)} groups"
+
+    def document(self) -> Json:
+        return {"change": "both", "changes": [self.first.document(), self.second.document()]}
+
+
+Change: TypeAlias = Drop | Lower | Split | Unsuffix | Both
+Change_co = TypeVar("Change_co", bound=Change, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy(Generic[Change_co]):
+    """A change to the request after which ``roots`` roots have a candidate, by this ``query``."""
+
+    change: Change_co
+    roots: int
+    query: str

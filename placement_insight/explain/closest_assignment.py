@@ -1,0 +1,402 @@
+"""The requirements that the closest assignment of one root does not meet.
+
+Theory of operation.  An *assignment* names a provider for every slot of the request. The options
+of a slot are the providers, of the few providers that the root can use, that fail the fewest
+conditions. The solver of the search finds an assignment that meets the conditions between groups.
+Conditions that cannot be met are given up, in the order of the funnel. The root lacks the given-up
+conditions and the conditions that the assigned providers fail.
+
+The missing amounts, traits and aggregates are then added to a copy of the world. A requirement
+that no provider can meet (``in_tree``, ``group_policy``, ``same_subtree``) is dropped from the
+request. The list is complete if the search then finds that the root fits. The list is not complete
+if another group forbids a missing trait or aggregate.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from placement.core import capacity
+from placement.core.model import MAX_INT, Inventory, ProviderState
+from placement.core.request import CandidateRequest, RequestGroup, forbidden_names
+from placement.core.requirement import HasInventory, ProviderRequirement, Requirement
+from placement.core.search.candidate_streams import first_assignments
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import Condition, Domain, root_conditions, sharing_by_aggregate
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import mask_of, numbers
+from placement.core.snapshot.snapshot import EMPTY, Snapshot
+from placement.exception import SearchDeadlineExceeded
+from placement_insight.explain import near_miss_facts
+from placement_insight.explain.facts import Shortage
+from placement_insight.explain.fitting_roots import FittingRoots, joint_conditions, with_only
+from placement_insight.explain.groups import (
+    NO_PROVIDER,
+    GroupNeed,
+    Providers,
+    Scores,
+    needs_of,
+)
+from placement_insight.explain.model import (
+    AmountTogether,
+    Completeness,
+    JointCondition,
+    NearMiss,
+    TraitTogether,
+    Unmet,
+    place,
+)
+
+ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
+BY_SHORTFALL, BY_FAILURES = np.float32(0.5), np.float32(0)  # the weight of the shortfall
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The rows of the providers of the slots, and the violated conditions between slots."""
+
+    rows: Sequence[int]
+    given_up: Sequence[JointCondition]
+
+
+def near_miss(
+    snapshot: Snapshot, slotted: SlottedRequest, rows: Sequence[int], deadline: Deadline
+) -> NearMiss:
+    """Return the requirements that a root does not meet.
+
+    ``rows`` has the row of the root first, then the rows of other providers that its candidates
+    may use. If the deadline passes during the call, the conditions between groups may be missing,
+    and the list is not complete.
+    Raises: SearchDeadlineExceeded if the deadline passed before any requirement was found.
+    """
+    world = EMPTY.apply([snapshot.entries.state(row) for row in rows])
+    first = root = _Root(world, slotted, snapshot.forest.uuids[rows[0]], deadline)
+    shortest: Iterable[Unmet] = ()
+    lacks: dict[Unmet, None] = {}
+    completeness = Completeness.NOT_CONFIRMED
+    try:
+        for number in range(ROUNDS):
+            assignment = root.closest_assignment()
+            new_lacks = root.lacks(assignment)
+            if not number:
+                shortest = new_lacks
+            elif any(lack.names for lack in new_lacks):
+                break  # a trait or aggregate added in the last round is forbidden elsewhere
+            lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
+            root = root.improved(new_lacks, assignment)
+            if root.fits():
+                completeness, shortest = Completeness.CONFIRMED, lacks
+                break
+    except SearchDeadlineExceeded:
+        completeness = Completeness.CUT
+        if not (shortest or first.lacks(first.nearest)):
+            raise
+    shortest = shortest or first.lacks(first.nearest)
+    unmet = (_beside(snapshot, rows[0], first.as_it_is(lack)) for lack in shortest)
+    in_order = sorted(unmet, key=lambda lack: place(lack.requirement))
+    return NearMiss(first.name, tuple(in_order), completeness)
+
+
+def _beside(snapshot: Snapshot, root: int, lack: Unmet) -> Unmet:
+    """Return the unmet requirement with a provider that has the class in another tree, if any."""
+    if not (isinstance(lack.requirement, HasInventory) and lack.shortage):
+        return lack
+    provider = near_miss_facts.beside(snapshot, root, lack.requirement.resource_class)
+    return replace(lack, shortage=replace(lack.shortage, beside=provider))
+
+
+class _Root:
+    """One root, in a world that has only the providers that the root can use."""
+
+    def __init__(
+        self, world: Snapshot, slotted: SlottedRequest, uuid: str, deadline: Deadline
+    ) -> None:
+        deadline.check()
+        self._world = world
+        self._root = world.forest.row_of[uuid]
+        self._slotted = slotted
+        self._deadline = deadline
+        self._needs = list(needs_of(world, slotted, deadline))
+        groups = {group.suffix: group for group in slotted.request.groups}
+        self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in slotted.slots]
+        self._usable = self._usable_providers()
+        self._usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
+        self._joints = tuple(joint_conditions(slotted))
+        self.name = near_miss_facts.named(world, self._root)
+        domains = self._domains(BY_SHORTFALL)
+        self.nearest = Assignment([_first(domains[slot.need]) for slot in slotted.slots], ())
+
+    def _usable_providers(self) -> Providers:
+        """Return the providers of the tree, and the providers that other trees share with it."""
+        world, trees = self._world, self._world.tree_aggregates
+        local = world.forest.root == self._root
+        aggregates = trees.aggregates[trees.number.item(self._root)]
+        sharing = world.sharing.numbers.tolist()
+        shared = [row for row in sharing if aggregates & world.entries.state(row).aggregates]
+        return np.stack([local, mask_of(numbers(shared), world.size) & ~local])
+
+    # --- the options of slots
+
+    def _domains(self, weight: np.float32, waived: Collection[str] = ()) -> list[Domain]:
+        """Return the options of the slots by need: the providers with the fewest failures.
+
+        The missing fraction of an amount counts with the weight. Amounts of ``waived`` classes
+        do not count if a provider meets all conditions.
+        """
+        scores = (
+            self._failures(need, waived if self._is_served(need) else ())
+            + weight * need.shortfall()
+            for need in self._needs
+        )
+        return list(map(self._best, scores))
+
+    def _best(self, scores: Scores) -> Domain:
+        self._deadline.tick()
+        local, shared = scores == scores.min()
+        rows = np.flatnonzero(shared).tolist()
+        return Domain(local, tuple(rows), sharing_by_aggregate(self._world, rows))
+
+    def _is_served(self, need: GroupNeed) -> bool:
+        return not self._failures(need, ()).all()
+
+    def _failures(self, need: GroupNeed, waived: Collection[str]) -> Scores:
+        """Return the number of failures of every provider that the root can use."""
+        return np.where(self._usable, need.failures(waived), NO_PROVIDER)
+
+    # --- the assignment
+
+    def closest_assignment(self) -> Assignment:
+        """Return the closest assignment.  Raises: SearchDeadlineExceeded."""
+        if not self._joints:
+            return self.nearest
+        rows = self._solution(self._joints, ())
+        return Assignment(rows, ()) if rows else self._least_violating()
+
+    def _least_violating(self) -> Assignment:
+        """Return an assignment that meets conditions in order.
+
+        A condition that conflicts with the conditions met before it is given up.
+        """
+        met_joints: list[JointCondition] = []
+        given_up: list[JointCondition] = []
+        rows = self.nearest.rows
+        for joint in self._joints:
+            solution = self._solution([*met_joints, joint], given_up)
+            (met_joints if solution else given_up).append(joint)
+            rows = solution or self._solution(met_joints, given_up) or rows
+        return Assignment(rows, given_up)
+
+    def _solution(
+        self, joints: Collection[JointCondition], given_up: Collection[JointCondition]
+    ) -> list[int] | None:
+        """Return the rows of an assignment that meets these conditions between slots."""
+        slotted = with_only(self._slotted, joints)
+        for domains in self._choices(joints, _waived(given_up)):
+            self._deadline.check()
+            problems = ProblemBuilder(self._with_amounts(domains), slotted, domains)
+            for _, rows in first_assignments(problems, [self._root], self._deadline):
+                return rows
+        return None
+
+    def _choices(
+        self, joints: Collection[JointCondition], waived: Collection[str]
+    ) -> Iterator[list[Domain]]:
+        """Yield options of the slots: last, providers with a joint trait that have too little."""
+        for weight in (BY_SHORTFALL, BY_FAILURES):
+            yield self._domains(weight, waived)
+        domains = self._domains(BY_SHORTFALL, waived)
+        for joint in joints:
+            if isinstance(joint, TraitTogether):
+                having = joint.requirement.providers(self._world)
+                for number, need in enumerate(self._needs):
+                    scores = np.where(having, self._failures(need, waived), NO_PROVIDER)
+                    if scores.min() < NO_PROVIDER:
+                        yield [*domains[:number], self._best(scores), *domains[number + 1 :]]
+
+    def _with_amounts(self, domains: Sequence[Domain]) -> Snapshot:
+        """Return the world in which the options of every slot have the requested amounts."""
+        changed: dict[int, ProviderState] = {}
+        for need, domain in zip(self._needs, domains, strict=True):
+            options = domain.local | mask_of(numbers(domain.shared), self._world.size)
+            for condition in need.amounts:
+                for row in np.flatnonzero(options & ~condition.enough).tolist():
+                    state = changed.get(row, self._world.entries.state(row))
+                    changed[row] = _with_amount(state, condition.resource_class, condition.amount)
+        return self._world.apply(changed.values()) if changed else self._world
+
+    # --- unmet requirements
+
+    def lacks(self, assignment: Assignment) -> tuple[Unmet, ...]:
+        """Return the conditions that the providers of an assignment fail, or that it violates."""
+        world, root = self._world, self._root
+        at_root = (
+            near_miss_facts.of_requirement(world, condition.requirement, RequestGroup(), root)
+            for condition in root_conditions(world, self._slotted)
+            if not condition.local[root]
+        )
+        violated = (self._violated(joint, assignment) for joint in assignment.given_up)
+        return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), violated)))
+
+    def _failed(self, assignment: Assignment) -> Iterator[Unmet]:
+        """Yield the conditions that providers fail, except amounts that are missing in a sum."""
+        world, waived = self._world, _waived(assignment.given_up)
+        for (group, need), row in zip(self._slots, assignment.rows, strict=True):
+            if waived and self._is_served(need):
+                continue  # another provider meets the conditions: only the sum is missing
+            for condition in need.conditions:
+                met = condition.local if self._usable[0, row] else condition.shared
+                if not met[row]:
+                    yield from self._of_condition(condition, group, row)
+            for amount in need.amounts:
+                yield from near_miss_facts.of_amount(world, amount, group.suffix, row)
+
+    def _of_condition(
+        self, condition: Condition, group: RequestGroup, row: int
+    ) -> Iterator[Unmet]:
+        """Yield a condition that a provider fails, at the root if the root is as close."""
+        requirement = condition.requirement
+        spans = not group.suffix and self._usable[0, row]
+        if not (spans and requirement.spans_tree):
+            at = self._root if spans and not requirement.can_be_granted else row
+            yield near_miss_facts.of_requirement(self._world, requirement, group, at)
+            return
+        # that span a tree, and that the root, or the provider, does not meet itself
+        spanning = [each for each in group.requirements if each.spans_tree]
+        missing = {
+            at: [each for each in spanning if not each.providers(self._world)[at]]
+            for at in (self._root, row)
+        }
+        at = min(missing, key=lambda at: len(missing[at]))
+        for single in missing[at]:
+            yield near_miss_facts.of_requirement(self._world, single, group, at)
+
+    def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
+        world = self._world
+        if isinstance(joint, TraitTogether):
+            row = assignment.rows[self._slotted.unsuffixed[0]]
+            return near_miss_facts.of_requirement(world, joint.requirement, joint.group, row)
+        shortage = None
+        if isinstance(joint, AmountTogether):
+            name, needed = joint.resource_class, joint.needed
+            amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
+            shortage = Shortage(amounts, is_sum=True)
+        return Unmet(joint, "", self.name, shortage=shortage)
+
+    def as_it_is(self, lack: Unmet) -> Unmet:
+        """Return an unmet requirement of another world with the facts of this world.
+
+        The other world may have an inventory that was added for another unmet requirement. This
+        world does not have it.
+        """
+        world, rows, shortage = self._world, self._rows(lack), lack.shortage
+        shared = world.forest.root.item(rows[0]) != self._root
+        if not shortage:
+            return replace(lack, shared=shared)
+        name, needed = shortage.amounts.resource_class, shortage.amounts.needed
+        amounts = near_miss_facts.amounts_of(world, rows, name, needed)
+        if shortage.is_sum:
+            return replace(lack, shortage=replace(shortage, amounts=amounts))
+        if all(name not in world.entries.state(row).inventories for row in rows):
+            absent = HasInventory(name, needed)
+            return replace(lack, requirement=absent, shortage=Shortage(amounts), shared=shared)
+        local = np.flatnonzero(self._usable[0]).tolist()
+        is_absent = isinstance(lack.requirement, HasInventory)
+        tree = near_miss_facts.tree_amounts(world, local, name, needed) if not is_absent else None
+        return replace(lack, shortage=Shortage(amounts, tree=tree), shared=shared)
+
+    def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
+        """Return the root in a world in which these requirements are met."""
+        met_joints = [joint for joint in self._joints if joint not in assignment.given_up]
+        request = with_only(self._slotted, met_joints).request
+        for lack in lacks:
+            requirement = lack.requirement
+            if isinstance(requirement, ProviderRequirement) and not requirement.can_be_granted:
+                request = without_in(request, lack.group, requirement)
+        slotted = SlottedRequest.of(request)
+        changed: dict[int, ProviderState] = {}
+        for lack in lacks:
+            for row in self._rows(lack):
+                state = changed.get(row, self._world.entries.state(row))
+                changed[row] = _with(state, lack, self._slotted.request)
+        world = self._world.apply(changed.values())
+        return _Root(world, slotted, self.name.uuid, self._deadline)
+
+    def fits(self) -> bool:
+        """Return whether the search has a candidate.  Raises: SearchDeadlineExceeded."""
+        only_root = mask_of(numbers([self._root]), self._world.size)
+        fitting = FittingRoots(self._world, self._deadline).of(self._slotted, only_root)
+        return bool(fitting[self._root])
+
+    def _rows(self, lack: Unmet) -> list[int]:
+        if lack.shortage and lack.shortage.is_sum:
+            return self._usable_rows
+        return [self._world.forest.row_of[lack.provider.uuid]]
+
+
+def _first(domain: Domain) -> int:
+    rows: list[int] = np.flatnonzero(domain.local).tolist()
+    return [*rows, *domain.shared][0]
+
+
+def without_in(
+    request: CandidateRequest, suffix: str, requirement: Requirement
+) -> CandidateRequest:
+    """Return the request without a requirement of the group with a suffix."""
+    (group,) = (group for group in request.groups if group.suffix == suffix)
+    return request.with_group(group.without(requirement))
+
+
+def _waived(given_up: Collection[JointCondition]) -> set[str]:
+    """Return the classes whose sum over the slots is missing."""
+    return {joint.resource_class for joint in given_up if isinstance(joint, AmountTogether)}
+
+
+def _granted(
+    requirement: ProviderRequirement,
+    state: ProviderState,
+    names: frozenset[str],
+    unwanted: frozenset[str],
+) -> ProviderState:
+    """Return the provider, changed to meet the requirement: with, or without, these names.
+
+    Of alternatives, ``unwanted`` names are not given, unless all are unwanted.
+    """
+    present: frozenset[str] = getattr(state, requirement.subject)
+    is_forbidding = requirement.is_forbidding
+    after = present - names if is_forbidding else present | (names - unwanted or names)
+    changed: dict[str, Any] = {requirement.subject: after}
+    return replace(state, **changed)
+
+
+def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
+    requirement, shortage = lack.requirement, lack.shortage
+    if isinstance(requirement, ProviderRequirement) and lack.names:
+        groups = (group.unwanted for group in request.groups)
+        unwanted = forbidden_names(request.of_root).union(*groups)
+        return _granted(requirement, state, frozenset(lack.names), unwanted)
+    if not shortage:
+        return state
+    name, needed = shortage.amounts.resource_class, shortage.amounts.needed
+    if shortage.is_sum and name not in state.inventories:
+        return state
+    return _with_amount(state, name, needed)
+
+
+def _with_amount(state: ProviderState, name: str, amount: int) -> ProviderState:
+    """Return a provider that fits the amount, and all amounts that fitted before."""
+    amount = min(amount, MAX_INT)
+    used, before = state.used.get(name, 0), state.inventories.get(name)
+    if before is None:
+        return replace(state, inventories={**state.inventories, name: Inventory(used + amount)})
+    after = Inventory(
+        total=max(capacity.integer_capacity(before), used + amount),
+        min_unit=min(before.min_unit, amount),
+        max_unit=max(before.max_unit, amount),
+        step_size=gcd(before.step_size, amount),
+    )
+    return replace(state, inventories={**state.inventories, name: after})

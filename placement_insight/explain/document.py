@@ -1,0 +1,98 @@
+"""An explanation as a JSON document.
+
+Field names and codes are stable; later releases may add fields. Rows, unmet requirements and
+remedies have the field ``text`` with their sentence; it names providers that the requirement
+identifies by UUID.
+"""
+
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+
+from placement.core.text import Names, timestamp
+from placement_insight.documents import Json, document
+from placement_insight.explain.facts import (
+    Beside,
+    CapacityFacts,
+    Facts,
+    ProviderName,
+    TraitFacts,
+    TreeAmounts,
+)
+from placement_insight.explain.model import Completeness, Explanation, Unmet
+
+
+def as_json(explanation: Explanation) -> Json:
+    """Return the JSON document of an explanation that was computed now."""
+    names, root = explanation.names, explanation.root
+    return document(
+        query=explanation.query,
+        microversion=explanation.microversion,
+        at=timestamp(datetime.now(UTC)),
+        roots=explanation.roots,
+        fits=explanation.fits,
+        funnel=[
+            {
+                "code": row.requirement.code,
+                "group": row.group,
+                "requirement": row.requirement.spelled(row.group),
+                "lost": row.lost,
+                "left": row.left,
+                "detail": _fields(row.facts, row.group),
+                "text": row.text(names),
+                "note": row.facts.note(names),
+            }
+            for row in explanation.funnel
+        ],
+        near_misses=[
+            {
+                **_fields(miss.root),
+                "unmet": [_unmet(unmet, miss.root.uuid, names) for unmet in miss.unmet],
+                "complete": miss.completeness is Completeness.CONFIRMED,
+                **({"cut": True} if miss.completeness is Completeness.CUT else {}),
+            }
+            for miss in explanation.near_misses
+        ],
+        remedies=[
+            {
+                **remedy.change.document(),
+                "roots": remedy.roots,
+                "query": remedy.query,
+                "text": remedy.change.text(names),
+            }
+            for remedy in explanation.remedies
+        ],
+        undetermined=explanation.undetermined,
+        **({"root": {**_fields(root), "fits": explanation.root_fits}} if root else {}),
+    )
+
+
+def _fields(
+    value: Facts | ProviderName | CapacityFacts | TreeAmounts | Beside, suffix: str = ""
+) -> Json:
+    """Return the fields that are not None; the requirement of a fact is spelled."""
+    if isinstance(value, TraitFacts) and value.excluded:
+        provider, requirement = value.excluded.provider, value.excluded.requirement
+        spelled = {"code": requirement.code, "requirement": requirement.spelled(suffix)}
+        excluded = {"provider": _fields(provider), **spelled}
+        return {**_fields(replace(value, excluded=None)), "excluded": excluded}
+    return asdict(
+        value, dict_factory=lambda pairs: {name: each for name, each in pairs if each is not None}
+    )
+
+
+def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
+    shortage: Json = {}
+    if unmet.shortage:
+        others = {"tree": unmet.shortage.tree, "beside": unmet.shortage.beside}
+        shortage = {name: _fields(each) for name, each in others.items() if each}
+        shortage |= _fields(unmet.shortage.amounts)
+    return {
+        "code": unmet.requirement.code,
+        "group": unmet.group,
+        "requirement": unmet.requirement.spelled(unmet.group),
+        "provider": _fields(unmet.provider),
+        **({unmet.requirement.subject: unmet.names} if unmet.names else {}),
+        **({"shared": True} if unmet.shared else {}),
+        **shortage,
+        "text": unmet.text(root, names),
+    }

@@ -1,0 +1,150 @@
+"""Explanations: why a request has these candidates, or no candidates.
+
+Theory of operation.  The search decides by masks over all providers and by problems of single
+trees. An explanation applies the same masks requirement by requirement (``groups``), counts the
+roots that a requirement removes (``funnel``), finds the roots with the fewest unmet
+requirements (``near_misses``) and, if the caller requests it, changes the request (``remedies``).
+The solver of the search checks the conditions between groups, for the remaining roots
+(``fitting_roots``).
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from placement.core.request import CandidateRequest
+from placement.core.search.deadline import Deadline
+from placement.core.search.search import check_names
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import (
+    BadRequest,
+    SearchDeadlineExceeded,
+    UnknownClassOrTrait,
+    UnknownRoot,
+)
+from placement_insight.explain import unknown_names
+from placement_insight.explain.fitting_roots import FittingRoots
+from placement_insight.explain.funnel import Funnel
+from placement_insight.explain.groups import groups_of, named_providers
+from placement_insight.explain.model import Completeness, Explanation, NearMiss
+from placement_insight.explain.near_miss_facts import named
+from placement_insight.explain.near_misses import NearMisses
+from placement_insight.explain.remedies import Remedies
+
+NEAR_MISSES = 5
+NEAR_MISSES_CUT: Final = "near_misses"
+
+BUDGET_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request for candidates, with its query string and its microversion.
+
+    ``remedies`` is whether changes of the request that would help are requested. ``root`` is the
+    UUID of a provider of the tree that the caller asks about, if any.
+    """
+
+    request: CandidateRequest
+    query: str
+    microversion: str
+    remedies: bool = False
+    root: str | None = None
+
+
+def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Explanation:
+    """Return the explanation of a request on a snapshot.
+
+    ``request.limit`` is ignored. ``undetermined`` lists the computations that do not finish before
+    the deadline.
+
+    Raises: UnknownTrait, UnknownResourceClass, UnknownRoot.
+    """
+    request = question.request
+    check_names(snapshot, request)
+    row = None if question.root is None else root_of(snapshot, question.root)
+    slotted = SlottedRequest.of(request)
+    fitting_roots = FittingRoots(snapshot, deadline)
+    funnel = Funnel(snapshot, deadline)
+    undetermined: list[str] = []
+    with _listed("funnel", undetermined):
+        groups = list(groups_of(snapshot, slotted, deadline))
+        funnel.run(slotted, groups, fitting_roots)
+    fits = None if undetermined else int(np.count_nonzero(funnel.left))
+    best: tuple[NearMiss, ...] = ()
+    if not undetermined:
+        near_misses = NearMisses(snapshot, slotted, groups, deadline)
+        with _listed(NEAR_MISSES_CUT, undetermined):
+            if row is None:
+                near_misses.run(funnel, NEAR_MISSES)
+            elif not funnel.left[row]:
+                near_misses.run_for(row)
+        best = near_misses.best(NEAR_MISSES)
+    is_cut = any(miss.completeness is Completeness.CUT for miss in best)
+    if is_cut and NEAR_MISSES_CUT not in undetermined:
+        undetermined.append(NEAR_MISSES_CUT)
+    possible_remedies = Remedies(snapshot, request, fitting_roots)
+    if question.remedies:
+        with _listed("remedies", undetermined):
+            possible_remedies.run(fits or 0)
+    return Explanation(
+        query=question.query,
+        microversion=question.microversion,
+        roots=int(np.count_nonzero(funnel.roots)),
+        fits=fits,
+        funnel=tuple(funnel.rows),
+        near_misses=best,
+        remedies=possible_remedies.ordered,
+        undetermined=tuple(undetermined),
+        root=None if row is None else named(snapshot, row),
+        root_fits=None if fits is None or row is None else bool(funnel.left[row]),
+        names=_named_providers(snapshot, request),
+    )
+
+
+def root_of(snapshot: Snapshot, uuid: str) -> int:
+    """Return the row of the root of a provider's tree.  Raises: UnknownRoot."""
+    row = snapshot.forest.row_of.get(uuid)
+    if row is None:
+        raise UnknownRoot(uuid)
+    return snapshot.forest.root.item(row)
+
+
+def _named_providers(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, str]:
+    """Return the names of the providers of ``in_tree``, by UUID."""
+    rows = (snapshot.forest.row_of.get(uuid) for uuid in named_providers(request))
+    providers = (snapshot.entries.state(row).provider for row in rows if row is not None)
+    return {provider.uuid: provider.name for provider in providers}
+
+
+@contextmanager
+def _listed(need: str, undetermined: list[str]) -> Iterator[None]:
+    """Add a part of the explanation to the list if the part exceeds the deadline."""
+    try:
+        yield
+    except SearchDeadlineExceeded:
+        undetermined.append(need)
+
+
+def explained(snapshot: Snapshot, question: Question) -> Explanation:
+    """Return the explanation of the request on this snapshot.
+
+    Takes about ``BUDGET_SECONDS`` at most.
+    Raises: UnknownRoot; BadRequest, see ``check_known``.
+    """
+    check_known(snapshot, question.request)
+    return explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
+
+
+def check_known(snapshot: Snapshot, request: CandidateRequest) -> None:
+    """Raise BadRequest with similar names if a trait or resource class is unknown."""
+    try:
+        check_names(snapshot, request)
+    except UnknownClassOrTrait as error:
+        unknown = unknown_names.unknown(error, snapshot, request)
+        raise BadRequest(f"{unknown.sentence}.") from None

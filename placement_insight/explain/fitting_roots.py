@@ -1,0 +1,103 @@
+"""The conditions between the slots of a request, and the roots at which all can be met.
+
+The conditions are one list for the funnel and for near misses. The funnel adds them to the request
+stage by stage. The closest assignment of a root gives up those that it cannot meet.
+
+This module uses the filters, anchors and problems of the search. The problems of a remaining root
+are solved until one has a solution.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+from placement.core.requirement import Isolate
+from placement.core.search.anchors import anchors_by_kind, possible_anchors
+from placement.core.search.candidate_streams import first_assignments
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import Domain, find_domain
+from placement.core.search.problems import ProblemBuilder
+from placement.core.search.slots import SlottedRequest, joint_requirements
+from placement.core.snapshot.rows import Mask, mask_of
+from placement.core.snapshot.snapshot import Snapshot
+from placement_insight.explain.model import AmountTogether, JointCondition, TraitTogether
+
+
+class FittingRoots:
+    """Finds the fitting roots of one snapshot, within one deadline."""
+
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
+        self._snapshot = snapshot
+        self._deadline = deadline
+        self._domain = cache(partial(find_domain, snapshot))  # similar requests share most needs
+
+    def of(self, slotted: SlottedRequest, among: Mask | None = None) -> Mask:
+        """Return the roots around which the request has a solution, within ``among`` if it is set.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        domains = []
+        for need in slotted.needs:
+            self._deadline.check()
+            domains.append(self._domain(need))
+        possible = possible_anchors(self._snapshot, slotted, domains, self._deadline)
+        if among is not None:
+            possible = possible & among
+        if _are_slots_independent(slotted) or not possible.any():
+            return possible
+        return self._solvable(slotted, domains, possible)
+
+    def counted(self, slotted: SlottedRequest) -> Mask:
+        """Return the fitting roots that count: hosts, or sharing providers if no host fits.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        fitting = self.of(slotted)
+        hosts = fitting & self._snapshot.hosts
+        return hosts if hosts.any() else fitting
+
+    def _solvable(
+        self, slotted: SlottedRequest, domains: Sequence[Domain], possible: Mask
+    ) -> Mask:
+        """Return a mask of the roots that have a solution, from the problem of every tree."""
+        anchors = anchors_by_kind(self._snapshot, slotted, domains, possible)
+        fitting = mask_of(anchors.standalone, self._snapshot.size)
+        problems = ProblemBuilder(self._snapshot, slotted, domains)
+        for anchor, _ in first_assignments(problems, anchors.others, self._deadline):
+            fitting[anchor] = True
+        return fitting
+
+
+def joint_conditions(slotted: SlottedRequest) -> Iterator[JointCondition]:
+    """Yield the conditions between the slots, in the order of the funnel."""
+    request = slotted.request
+    for group in request.groups:
+        for requirement in joint_requirements(group):
+            yield TraitTogether(requirement, group)
+    for name in SlottedRequest.of(request.without(Isolate())).contended:
+        yield AmountTogether(name, request.groups)
+    for condition in request.of_groups:
+        if slotted.isolated or condition != Isolate():
+            yield condition
+
+
+def with_only(slotted: SlottedRequest, conditions: Collection[JointCondition]) -> SlottedRequest:
+    """Return the request with only these of the conditions between its slots."""
+    request = slotted.request
+    for requirement in request.of_groups:
+        if requirement not in conditions:
+            request = request.without(requirement)
+    loose = SlottedRequest.of(request)
+    sums = [each for each in conditions if isinstance(each, AmountTogether)]
+    lists = [each for each in conditions if isinstance(each, TraitTogether)]
+    classes = {each.resource_class for each in sums}
+    trait_lists = {frozenset(each.requirement.names) for each in lists}
+    contended = {name: loose.contended[name] for name in loose.contended if name in classes}
+    any_of = tuple(names for names in loose.any_of if names in trait_lists)
+    return replace(loose, any_of=any_of, contended=contended)
+
+
+def _are_slots_independent(slotted: SlottedRequest) -> bool:
+    """Return whether every choice of an option for each slot is a solution."""
+    constraints = (slotted.isolated, slotted.subtrees, slotted.any_of, slotted.contended)
+    return slotted.request.nested and not any(constraints)

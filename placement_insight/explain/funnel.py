@@ -1,0 +1,196 @@
+"""The funnel: the roots that a request loses, requirement by requirement.
+
+The order goes from the kind of host that is requested to its free capacity:
+
+0. ``in_tree`` of the unsuffixed group: the host that the request names
+1. conditions on the root
+2. for each group: aggregates, in_tree, traits
+3. for each group and class: an inventory; min_unit, max_unit and step_size; enough free
+4. the group as a whole: one provider meets all of it
+5. groups together: amounts; ``group_policy=isolate``; every ``same_subtree``; below 1.29,
+   one provider for each tree
+
+Stage 2 narrows the providers of a need step by step. A root is lost if no provider remains for it.
+Stage 3 checks every class separately among the remaining providers. If one provider lacks one
+class and another provider lacks another class, the root is therefore lost in stage 4.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from itertools import groupby
+
+import numpy as np
+
+from placement.core.requirement import Requirement
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import Condition, root_conditions
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement_insight.explain import funnel_facts
+from placement_insight.explain.facts import Facts
+from placement_insight.explain.fitting_roots import FittingRoots, joint_conditions, with_only
+from placement_insight.explain.groups import (
+    Group,
+    GroupNeed,
+    Providers,
+    all_providers,
+    meeting,
+    reached_roots,
+)
+from placement_insight.explain.model import (
+    AmountTogether,
+    FunnelRow,
+    JointCondition,
+    OneProvider,
+    place,
+)
+
+
+class Funnel:
+    """The remaining roots while the requirements are applied, and the rows so far.
+
+    ``roots`` has the hosts, and the sharing providers that the request names, or fits on if it
+    fits on no host.
+    ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
+    ``named`` is the root of the tree that the unsuffixed group names, or all roots.
+    """
+
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
+        self._snapshot = snapshot
+        self._deadline = deadline
+        self.roots: Mask = snapshot.hosts
+        self.left = self.named = self.roots
+        self.rows: list[FunnelRow] = []
+        self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
+        self._survivors: dict[GroupNeed, Providers] = {}
+
+    def run(
+        self, slotted: SlottedRequest, groups: Sequence[Group], fitting_roots: FittingRoots
+    ) -> None:
+        """Apply all requirements.
+
+        Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
+        """
+        self._deadline.check()
+        named = [
+            (group, condition, reached_roots(self._snapshot, meeting(condition)))
+            for group in groups
+            for condition in (group.conditions if not group.suffix else ())
+            if condition.requirement.named_provider is not None
+        ]
+        sharing = self._snapshot.forest.is_root & ~self.roots
+        if sharing.any():
+            is_named = reduce(
+                np.logical_or, (met for *_, met in named), fitting_roots.counted(slotted)
+            )
+            self.left = self.roots = self.roots | (sharing & is_named)
+        for group, condition, met in named:
+            self._charge_condition(group, condition, met)
+        self.named = self.left
+        for condition in root_conditions(self._snapshot, slotted):
+            facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
+            self._charge(condition.requirement, "", condition.local, facts)
+        first_with: dict[tuple[GroupNeed, ...], Group] = {}
+        for group in groups:  # a group that equals an earlier one removes no root
+            first_with.setdefault(group.needs, group)
+        for apply in (self._conditions, self._amounts, self._as_a_whole):
+            for group in first_with.values():
+                self._deadline.check()
+                apply(group)
+        self._together(slotted, fitting_roots)
+
+    def _charge(
+        self,
+        requirement: Requirement,
+        group: str,
+        met: Mask,
+        facts: Callable[[Mask], Facts] = lambda _lost: Facts(),
+    ) -> None:
+        """Remove the roots that do not meet a requirement.
+
+        ``facts`` returns the facts about the lost roots. It is called only if there are any.
+        """
+        lost = self.left & ~met
+        count = int(np.count_nonzero(lost))
+        if count:
+            self.left = self.left & met
+            left = int(np.count_nonzero(self.left))
+            self.lost_at[lost] = len(self.rows)
+            self.rows.append(FunnelRow(requirement, group, count, left, facts(lost)))
+
+    # --- 2. the conditions without an amount
+
+    def _conditions(self, group: Group) -> None:
+        self._survivors |= {need: need.considered for need in group.needs}
+        conditions = (*group.conditions, *group.together)
+        for condition in sorted(conditions, key=lambda condition: place(condition.requirement)):
+            if condition in group.together:
+                met = reaching_any(self._snapshot, group, condition)
+            else:
+                met = self._narrowed(group, condition)
+            self._charge_condition(group, condition, met)
+
+    def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
+        facts = partial(funnel_facts.of_condition, self._snapshot, group, condition)
+        self._charge(condition.requirement, group.suffix, met, facts)
+
+    def _narrowed(self, group: Group, condition: Condition) -> Mask:
+        """Narrow the providers of the needs of a group by a condition.
+
+        Return the roots that reach a remaining provider of every need.
+        """
+        for need in group.needs:
+            self._survivors[need] = self._survivors[need] & meeting(condition)
+        reaching = [reached_roots(self._snapshot, self._survivors[need]) for need in group.needs]
+        return reduce(np.logical_and, reaching)
+
+    # --- 3. and 4. the amounts
+
+    def _amounts(self, group: Group) -> None:
+        for need in group.needs:
+            for condition in need.amounts:
+                masks = (condition.present, condition.unit, condition.enough)
+                steps = zip(condition.requirements, masks, funnel_facts.OF_AMOUNTS, strict=True)
+                for amount, mask, function in steps:
+                    facts = partial(function, self._snapshot, condition, self._survivors[need])
+                    self._charge(amount, group.suffix, self._reaching(need, mask), facts)
+
+    def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
+        """Return the roots at which a remaining provider of the need meets a condition on a class.
+
+        If a root reaches no provider with all classes, any provider with this class counts.
+        """
+        met = reached_roots(self._snapshot, self._survivors[need] & mask)
+        if len(need.amounts) > 1 and (self.left & ~need.equipped).any():
+            providers = all_providers(self._snapshot) & mask
+            met = met | (reached_roots(self._snapshot, providers) & ~need.equipped)
+        return met
+
+    def _as_a_whole(self, group: Group) -> None:
+        for need in group.needs:
+            enough = [condition.enough for condition in need.amounts]
+            able = reduce(np.logical_and, enough, self._survivors[need])
+            met = reached_roots(self._snapshot, able)
+            self._charge(OneProvider(group.group), group.suffix, met)
+
+    # --- 5. groups together
+
+    def _together(self, slotted: SlottedRequest, fitting_roots: FittingRoots) -> None:
+        """Apply the conditions between slots, one requirement after the other."""
+        applied: list[JointCondition] = []
+        for _, conditions in groupby(joint_conditions(slotted), lambda each: each.spelled()):
+            if not self.left.any():
+                return
+            applied += conditions
+            stage = with_only(slotted, applied)
+            contended = stage.contended if isinstance(applied[-1], AmountTogether) else {}
+            requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
+            facts = partial(funnel_facts.of_stage, self._snapshot, stage, requested)
+            self._charge(applied[-1], "", fitting_roots.of(stage, self.left), facts)
+
+
+def reaching_any(snapshot: Snapshot, group: Group, condition: Condition) -> Mask:
+    """Return the roots that reach a considered provider of any need that meets a condition."""
+    masks = [reached_roots(snapshot, need.considered & meeting(condition)) for need in group.needs]
+    return reduce(np.logical_or, masks)

@@ -1,0 +1,164 @@
+"""The groups of a request with their conditions, as an explanation considers them.
+
+The conditions are the conditions of the search (``core.search.filters``). A *need* is what one
+provider has to serve: a suffixed group, or one class of the unsuffixed group. The requirements
+that a tree fails depend on the considered providers: a GPU provider has no VCPU. Therefore a need
+considers the providers that have all of its classes, in the tree or shared with it. If a tree
+reaches no such provider, the need considers all providers of the tree.
+"""
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial, reduce
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.search.anchors import roots_in_aggregates, roots_of
+from placement.core.search.deadline import Deadline
+from placement.core.search.filters import AmountCondition, Condition, need_conditions
+from placement.core.search.slots import SlottedRequest, joint_requirements
+from placement.core.snapshot.columns import MAX_FREE
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+
+Providers: TypeAlias = NDArray[np.bool_]
+"""Two masks: the providers that can serve their tree, and those that can serve other trees."""
+
+Scores: TypeAlias = NDArray[np.float32]
+"""A number for each of the two uses of a provider, in the shape of ``Providers``."""
+
+NO_PROVIDER = np.float32(np.inf)
+UNLIKE_OTHERS = np.float32(2)  # more than an amount: devices are freed, but get no traits
+OUTSIDE_NAMED_TREE = np.float32(100)  # more than the conditions that a provider can fail
+
+
+def meeting(condition: Condition) -> Providers:
+    """Return the providers that meet a condition."""
+    return np.stack([condition.local, condition.shared])
+
+
+def all_providers(snapshot: Snapshot) -> Providers:
+    """Return all providers for their trees, and the sharing providers for other trees."""
+    return np.stack([snapshot.forest.root >= 0, snapshot.sharing.mask(snapshot.size)])
+
+
+def reached_roots(snapshot: Snapshot, providers: Providers) -> Mask:
+    """Return the roots that have one of the providers in their tree or shared with it."""
+    local, shared = providers
+    return roots_of(snapshot, local) | roots_shared_with(snapshot, shared)
+
+
+def roots_shared_with(snapshot: Snapshot, sharing: Mask) -> Mask:
+    """Return the roots that have one of the sharing providers shared with them."""
+    states = map(snapshot.entries.state, np.flatnonzero(sharing).tolist())
+    aggregates = frozenset[str]().union(*(state.aggregates for state in states))
+    return roots_in_aggregates(snapshot, aggregates)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupNeed:
+    """The conditions of one need, and the providers that are considered for it.
+
+    ``equipped`` are the roots that reach a provider with all classes.
+    """
+
+    conditions: tuple[Condition, ...]
+    amounts: tuple[AmountCondition, ...]
+    considered: Providers
+    equipped: Mask
+
+    def failures(self, waived: Container[str] = ()) -> Scores:
+        """Return the number of requirements that every provider fails.
+
+        A class that the provider does not have counts twice, because no smaller amount would fit
+        either. So does a trait or an aggregate. Providers outside a tree that the request names
+        count last. The number is ``NO_PROVIDER`` for providers that are not considered. Amounts of
+        ``waived`` classes do not count.
+        """
+        number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
+        for condition in self.conditions:
+            is_named = condition.requirement.named_provider is not None
+            weight = OUTSIDE_NAMED_TREE if is_named else UNLIKE_OTHERS
+            number += weight * ~meeting(condition)
+        for amount in self.amounts:
+            number += ~amount.present
+            number += ~(amount.present if amount.resource_class in waived else amount.enough)
+        return number
+
+    def shortfall(self) -> NDArray[np.float32]:
+        """Return for every row the largest missing fraction of an amount, at most 1."""
+        short = np.zeros(len(self.equipped), dtype=np.float32)
+        for condition in self.amounts:
+            column = condition.column
+            missing = np.full(len(short), 1, dtype=np.float32)
+            free = column.allocatable.clip(0).astype(np.float32)
+            missing[column.rows] = 1 - free / np.float32(min(condition.amount, MAX_FREE))
+            missing[missing <= 0] = 1  # enough is free, but not in this unit
+            missing[condition.enough] = 0
+            np.maximum(short, missing, out=short)
+        return short
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """A group with its needs, which differ only in their amounts: the conditions are the same.
+
+    ``together`` has conditions on traits that any one of the needs may meet.
+    """
+
+    group: RequestGroup
+    needs: tuple[GroupNeed, ...]
+    together: tuple[Condition, ...]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix, empty for the unsuffixed group."""
+        return self.group.suffix
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions without an amount that the provider of every need has to meet."""
+        return self.needs[0].conditions
+
+
+def needs_of(
+    snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline
+) -> Iterator[GroupNeed]:
+    """Yield the needs of the request; equal conditions are computed once.
+
+    Raises: SearchDeadlineExceeded.
+    """
+    conditions_of = cache(lambda need: tuple(need_conditions(snapshot, need)))
+    amount_of = cache(partial(AmountCondition.of, snapshot))
+    root = snapshot.forest.root
+    for need in slotted.needs:
+        deadline.check()
+        conditions = conditions_of(replace(need, resources=()))
+        amounts = tuple(amount_of(name, amount) for name, amount in need.resources)
+        present = [amount.present for amount in amounts]
+        able = reduce(np.logical_and, present, all_providers(snapshot))
+        equipped = reached_roots(snapshot, able)
+        local = able[0] | (~equipped[root] & (root >= 0))
+        yield GroupNeed(conditions, amounts, np.stack([local, able[1]]), equipped)
+
+
+def groups_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> Iterator[Group]:
+    """Yield the groups in the order of the query.  Raises: SearchDeadlineExceeded."""
+    needs = list(needs_of(snapshot, slotted, deadline))
+    for group in slotted.request.groups:
+        deadline.check()
+        numbers = [slot.need for slot in slotted.slots if slot.suffix == group.suffix]
+        yield Group(
+            group,
+            tuple(needs[number] for number in numbers),
+            tuple(Condition.of(snapshot, each) for each in joint_requirements(group)),
+        )
+
+
+def named_providers(request: CandidateRequest) -> tuple[str, ...]:
+    """Return the UUIDs of the providers whose trees the groups name."""
+    uuids = (each.named_provider for group in request.groups for each in group.requirements)
+    return tuple(uuid for uuid in uuids if uuid is not None)

@@ -1,0 +1,261 @@
+"""The explanation of one request for candidates, as a value.
+
+``explain`` computes it, and ``document`` turns it into JSON with the same codes and field names,
+which are stable. ``text`` turns the JSON into a text and a log line.
+"""
+
+# ruff: noqa: D102 - the base class documents the methods of all requirements
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Final, TypeAlias
+
+from placement.core.request import RequestGroup
+from placement.core.requirement import (
+    ForbiddenRootTrait,
+    ForbiddenTrait,
+    GroupsRequirement,
+    HasInventory,
+    InEach,
+    InTree,
+    InUnits,
+    IsFree,
+    Isolate,
+    MemberOf,
+    NotMemberOf,
+    OneProviderPerTree,
+    ProviderRequirement,
+    RequiredTrait,
+    Requirement,
+    RootTrait,
+    SameSubtree,
+)
+from placement.core.text import NO_NAMES, Names
+from placement_insight.explain.changes import Change, Remedy
+from placement_insight.explain.facts import (
+    Facts,
+    ProviderName,
+    Shortage,
+    in_group,
+    outside,
+)
+
+
+class _OfGroups(Requirement):
+    """A requirement on the providers of groups together; ``shown`` are the groups to spell."""
+
+    __slots__ = ()
+    parameter = ""
+    unmet_form = "not together: {value}"
+    subject = "resource_classes"
+
+    @property
+    def shown(self) -> tuple[RequestGroup, ...]:
+        raise NotImplementedError
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for group in self.shown for name in group.resources))
+
+    def value(self, names: Names = NO_NAMES) -> str:
+        return "&".join(text for group in self.shown for text in group.spelled(names))
+
+    def spelled(self, _suffix: str = "", names: Names = NO_NAMES) -> str:
+        return self.value(names)
+
+
+@dataclass(frozen=True, slots=True)
+class OneProvider(_OfGroups):
+    """One provider meets all of a group."""
+
+    code = "one_provider"
+    unmet_form = "no single provider for {value}"
+    group: RequestGroup
+
+    @property
+    def shown(self) -> tuple[RequestGroup, ...]:
+        return (self.group,)
+
+
+@dataclass(frozen=True, slots=True)
+class TraitTogether(_OfGroups):
+    """One of the providers of the unsuffixed group has one of the traits of a list."""
+
+    code = "combined"
+    requirement: ProviderRequirement
+    group: RequestGroup
+
+    @property
+    def shown(self) -> tuple[RequestGroup, ...]:
+        traits = tuple(each for each in self.group.requirements if each.can_be_joint)
+        return (RequestGroup("", self.group.resources, traits),)
+
+
+@dataclass(frozen=True, slots=True)
+class AmountTogether(_OfGroups):
+    """The providers have the sum of the amounts of a class that several groups request."""
+
+    code = "combined"
+    resource_class: str
+    groups: tuple[RequestGroup, ...]
+
+    @property
+    def needed(self) -> int:
+        """The sum of the amounts."""
+        return sum(group.resources.get(self.resource_class, 0) for group in self.groups)
+
+    @property
+    def shown(self) -> tuple[RequestGroup, ...]:
+        return tuple(RequestGroup(group.suffix, group.resources) for group in self.groups)
+
+
+JointCondition: TypeAlias = TraitTogether | AmountTogether | GroupsRequirement
+"""A condition between the slots of a request."""
+
+REQUIREMENTS: Final[tuple[type[Requirement], ...]] = (
+    *(RootTrait, ForbiddenRootTrait, NotMemberOf, MemberOf, InEach, InTree),
+    *(RequiredTrait, ForbiddenTrait, HasInventory, InUnits, IsFree),
+    *(OneProvider, TraitTogether, AmountTogether),
+    *(Isolate, SameSubtree, OneProviderPerTree),
+)
+"""What a host can fail, in the order of the funnel."""
+
+CODES: Final = tuple(dict.fromkeys(requirement.code for requirement in REQUIREMENTS))
+"""The reasons for the loss of a root, in the order of the funnel."""
+
+
+UNDETERMINED: Final = "undetermined"
+"""The reason of an empty response that was not explained within the budget."""
+NO_PROVIDERS: Final = "no_providers"
+"""The reason of an empty response if no roots exist."""
+
+
+def place(requirement: Requirement) -> int:
+    """Return the place of a requirement in the order of the funnel."""
+    return CODES.index(requirement.code)
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelRow:
+    """The number of roots that one requirement removes from the roots left by earlier rows.
+
+    ``group`` is the suffix. ``facts`` are about the existing providers.
+    """
+
+    requirement: Requirement
+    group: str
+    lost: int
+    left: int
+    facts: Facts
+
+    def text(self, names: Names) -> str:
+        """Return the reason in words."""
+        phrase = self.facts.phrase() or self.requirement.unmet(names)
+        is_whole = isinstance(self.requirement, OneProvider)
+        return phrase + ("" if is_whole else in_group(self.group))
+
+
+# --- unmet requirements
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """One requirement that a root does not meet, with the provider that comes closest to it.
+
+    ``names`` are the traits or aggregates that the provider lacks, or must not have. ``shared`` is
+    whether the provider is in another tree, which shares it with the root.
+    """
+
+    requirement: Requirement
+    group: str
+    provider: ProviderName
+    names: tuple[str, ...] = ()
+    shortage: Shortage | None = None
+    shared: bool = False
+
+    def text(self, root: str, names: Names) -> str:
+        """Return the requirement as amounts, or in words if it has no amounts.
+
+        The provider is named if it is shared, or if another one of the tree may have the class.
+        """
+        where, shortage = in_group(self.group), self.shortage
+        if shortage and shortage.tree:
+            amounts = shortage.amounts
+            return shortage.tree.together(amounts.resource_class, amounts.needed) + where
+        is_child = isinstance(self.requirement, HasInventory) and self.provider.uuid != root
+        at = f"{self.provider.name}: " if self.shared or is_child else ""
+        return at + self._text_of_provider(where, names)
+
+    def _text_of_provider(self, where: str, names: Names) -> str:
+        unmet = self.requirement.unmet(names) + where
+        if self.shortage is None:
+            return unmet
+        amounts, beside = self.shortage.amounts, self.shortage.beside
+        if self.shortage.is_sum and amounts.free < amounts.needed:
+            return f"{amounts} together"
+        if isinstance(self.requirement, IsFree):
+            return f"{amounts}{where}"
+        if isinstance(self.requirement, InUnits):
+            limits = amounts.min_unit, amounts.max_unit, (amounts.step_size,)
+            return outside(amounts.resource_class, amounts.needed, *limits) + where
+        return f"{unmet}: {beside}" if beside else unmet
+
+
+class Completeness(Enum):
+    """Whether a list of unmet requirements is known to be all of them.
+
+    ``NOT_CONFIRMED``: a group forbids what another one lacks. ``CUT``: the time limit passed.
+    """
+
+    CONFIRMED = auto()
+    NOT_CONFIRMED = auto()
+    CUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A root that does not fit, and the requirements that it does not meet.
+
+    If they are ``CONFIRMED``, the search found that the root fits once it meets them.
+    """
+
+    root: ProviderName
+    unmet: tuple[Unmet, ...]
+    completeness: Completeness
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The losses of a request by requirement, the closest roots, and changes that would help.
+
+    ``fits`` is the number of roots with a candidate, None if the funnel did not finish. If the
+    funnel finished, the sum of all losses and ``fits`` is ``roots``. ``remedies`` is empty unless
+    the caller requests remedies. If the caller asks about one ``root``, ``near_misses`` has this
+    root only, unless it fits; ``root_fits`` is None if the funnel did not finish. ``undetermined``
+    names the computations that did not finish within the budget: "funnel", "near_misses",
+    "remedies". ``names`` has the names of the providers whose trees the request names, by UUID.
+    """
+
+    query: str
+    microversion: str
+    roots: int
+    fits: int | None
+    funnel: tuple[FunnelRow, ...]
+    near_misses: tuple[NearMiss, ...] = ()
+    remedies: tuple[Remedy[Change], ...] = ()
+    undetermined: tuple[str, ...] = ()
+    root: ProviderName | None = None
+    root_fits: bool | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def last(self) -> Requirement | None:
+        """The requirement that removed the last roots of a request that no root fits."""
+        return self.funnel[-1].requirement if self.funnel and self.fits == 0 else None
+
+    @property
+    def reason(self) -> str:
+        """The code of the reason why a request has no candidates."""
+        if self.fits is None:
+            return UNDETERMINED
+        return self.last.code if self.last else NO_PROVIDERS

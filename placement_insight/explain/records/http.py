@@ -1,0 +1,157 @@
+"""``/insight/requests``: requests without candidates, and refused claims."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import webob
+
+from placement.core.text import timestamp
+from placement.exception import BadRequest
+from placement.http.request import Request, accepts_json
+from placement.http.response import json_response
+from placement.parse import validation
+from placement.schemas.base import NAME, Schema, always, closed
+from placement_insight import policies, queries
+from placement_insight.documents import Json, document
+from placement_insight.explain import unknown_names
+from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
+from placement_insight.explain.records import refusals, sql, summary
+from placement_insight.explain.records.model import (
+    LARGEST_ID,
+    NOT_EXPLAINED,
+    REFUSED_CLAIM,
+    RecordedFilter,
+    RecordedRequest,
+)
+from placement_insight.explain.records.reports import reports_of
+
+_OF_EMPTY = (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)
+REASONS = tuple(dict.fromkeys((*_OF_EMPTY, *unknown_names.CODES, *refusals.CODES)))
+"""The codes of recorded requests."""
+
+_FILTER: Schema = {
+    "since": queries.TIME,
+    "project_id": NAME,
+    "reason": {"type": "string", "enum": list(REASONS)},
+}
+_PAGE: Schema = {
+    "limit": queries.described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
+    "marker": queries.described("the field next of a page", "^[0-9]{1,19}$"),
+}
+REQUESTS_QUERY = always(closed({**_FILTER, **_PAGE}))
+SUMMARY_QUERY = always(closed(_FILTER))
+
+_REQUESTS = validation.query_validators(REQUESTS_QUERY)
+_SUMMARY = validation.query_validators(SUMMARY_QUERY)
+_LIMIT = 100
+_CLOCKS_DIFFER = timedelta(hours=1)
+_MOST_LISTED = 10  # of the latest requests of a record
+
+
+def _since(text: str) -> datetime:
+    """Return a time that is not later than clocks may differ.  Raises: BadRequest."""
+    at, now = queries.time("since", text), datetime.now(UTC)
+    if at > now + _CLOCKS_DIFFER:
+        raise BadRequest(
+            f"{validation.PREFIX}since: {timestamp(at)} is in the future, "
+            f"the clock of the service says {timestamp(now)}."
+        )
+    return at
+
+
+def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
+    """Return the filter of a query for recorded requests.  Raises: BadRequest."""
+    return RecordedFilter(
+        since=_since(values["since"]) if "since" in values else None,
+        project_id=values.get("project_id"),
+        reason=values.get("reason"),
+        before=min(int(values["marker"]), LARGEST_ID) if "marker" in values else None,
+        limit=int(values.get("limit", _LIMIT)),
+    )
+
+
+def recorded_requests(
+    requests: Sequence[RecordedRequest], limit: int | None = None, request_id: str = ""
+) -> Json:
+    """Return the document of recorded requests.
+
+    If they are the records of a ``request_id``, their ids and times are those of its requests.
+    ``next`` is the marker of the next page. It is None if this page has fewer than ``limit``
+    requests.
+    """
+    is_full = limit is not None and len(requests) == limit
+    return document(
+        requests=[recorded_request(record, request_id) for record in requests],
+        next=str(requests[-1].id) if is_full else None,
+    )
+
+
+def recorded_request(record: RecordedRequest, request_id: str) -> Json:
+    """Return the document of a recorded request."""
+    explanation = json.loads(record.explanation)
+    is_claim = record.kind == REFUSED_CLAIM
+    claim = json.loads(record.claim) if is_claim and record.claim else None
+    if claim is not None and (sentence := refusals.sentence(explanation, claim)):
+        explanation["sentence"] = sentence
+    of_id = record.of(request_id)
+    return {
+        "request_id": of_id.request_id if of_id else record.request_id,
+        "global_request_id": of_id.global_request_id if of_id else record.global_request_id,
+        "at": timestamp(of_id.at if of_id else record.created_at),
+        "kind": record.kind,
+        "project_id": record.project_id,
+        "user_id": record.user_id,
+        "microversion": record.microversion,
+        **({"claim": claim} if is_claim else {"query": record.query}),
+        "reason": record.reason,
+        "count": record.requests,
+        "first_at": timestamp(record.created_at),
+        "last_at": timestamp(record.last),
+        "latest": [
+            {
+                "at": timestamp(each.at),
+                "request_id": each.request_id,
+                "global_request_id": each.global_request_id,
+                "is_superseded": each.superseded,
+            }
+            for each in record.latest[:_MOST_LISTED]
+        ],
+        "superseded": record.superseded,
+        "is_superseded": of_id.superseded if of_id else record.is_superseded,
+        "explanation": explanation,
+    }
+
+
+@accepts_json
+def list_requests(request: Request) -> webob.Response:
+    """Return the recorded requests that the query describes, the newest first."""
+    request.can(policies.LIST_REQUESTS)
+    criteria = recorded_filter(queries.values(request, _REQUESTS))
+    reports_of(request).write_counts()
+    recorded = sql.find(request.services.store, criteria)
+    return json_response(request, recorded_requests(recorded, criteria.limit))
+
+
+@accepts_json
+def summarize_requests(request: Request) -> webob.Response:
+    """Return the number of recorded requests in each hour, by what they lacked."""
+    request.can(policies.LIST_REQUESTS)
+    criteria = recorded_filter(queries.values(request, _SUMMARY))
+    reports_of(request).write_counts()
+    now = datetime.now(UTC)
+    since = summary.beginning(criteria.since, now)
+    records = sql.hourly(request.services.store, replace(criteria, since=since))
+    return json_response(request, summary.summary(records, since, now))
+
+
+@accepts_json
+def show_request(request: Request) -> webob.Response:
+    """Return the recorded requests with a request id or a global request id."""
+    request.can(policies.SHOW_REQUEST)
+    queries.nothing(request)
+    reports_of(request).write_counts()
+    request_id = request.route["request_id"]
+    recorded = sql.of_request(request.services.store, request_id)
+    return json_response(request, recorded_requests(recorded, request_id=request_id))

@@ -1,0 +1,347 @@
+"""What operators learn of requests: empty responses, refusals, and mixed consumers.
+
+Empty responses and refusals are logged and recorded after the response.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, NamedTuple, cast
+from weakref import ReferenceType, ref
+
+from placement import events, exception
+from placement.core.model import ConsumerClaim
+from placement.core.request import CandidateRequest
+from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import printable
+from placement.events import Metric
+from placement.http.request import REQUEST_ID, Request
+from placement.surface import Reports
+from placement_insight.documents import Json, document
+from placement_insight.explain import explain, unknown_names
+from placement_insight.explain.document import as_json
+from placement_insight.explain.explain import Question
+from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
+from placement_insight.explain.records import refusals, summary
+from placement_insight.explain.records.mixed_consumers import RecentWrites
+from placement_insight.explain.records.model import (
+    INVALID_REQUEST,
+    NAME_CONFLICT,
+    NO_CANDIDATES,
+    NOT_EXPLAINED,
+    REFUSED_CLAIM,
+    Occurrence,
+    RecordedRequest,
+    equal_key,
+    new_id,
+)
+from placement_insight.explain.records.recorder import Recorder
+from placement_insight.explain.text import as_line
+from placement_insight.queries import text
+
+LOG = logging.getLogger(__name__)
+
+MOST_EXPLAINED: Final = 200
+
+EMPTY_RESPONSES: Final = Metric(
+    "placement_empty_responses",
+    "Requests for candidates that found none, by the requirement that removed the last.",
+    ("reason",),
+)
+REFUSED_CLAIMS: Final = Metric(
+    "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
+)
+METRICS: Final[Mapping[Metric, Sequence[Sequence[str]]]] = {
+    EMPTY_RESPONSES: [[code] for code in (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)],
+    REFUSED_CLAIMS: [
+        *([code, ""] for code in refusals.CODES),
+        *(["capacity", name] for name in ("VCPU", "MEMORY_MB", "DISK_GB")),
+    ],
+}
+"""The counters, and labels that exist before their first event."""
+
+_LONGEST_ID = 255
+_LONGEST_QUERY = 16_000
+_LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
+_SENTENCE: Final = "not explained: too many, or explanations that take too long"
+
+
+class _Facts(NamedTuple):
+    """What is recorded of a request.
+
+    Requests of one caller with the same reason, project and ``equal`` values are equal.
+    ``explanation`` and ``claim`` are JSON text. ``owner`` is a claim with its project and user.
+    """
+
+    kind: str
+    reason: str
+    explanation: str
+    equal: tuple[str | None, ...]
+    query: str | None = None
+    claim: str | None = None
+    subject: str | None = None
+    owner: ConsumerClaim | None = None
+
+
+class _Explained(NamedTuple):
+    """The last explanation of equal requests without candidates: its snapshot and log line."""
+
+    snapshot: ReferenceType[Snapshot]
+    facts: _Facts
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorReports(Reports):
+    """``Reports`` that logs, counts and records."""
+
+    recorder: Recorder
+    writes: RecentWrites = field(default_factory=RecentWrites)
+    explained: dict[tuple[str, str], _Explained] = field(default_factory=dict)
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether requests are recorded."""
+        return self.recorder.is_enabled
+
+    def write_counts(self) -> None:
+        """Write what this process has counted, before it is read."""
+        self.recorder.flush()
+
+    def candidates_found(self, request: Request) -> None:
+        """Earlier requests with the same global request id are superseded by this one."""
+        global_request_id = request.context.global_request_id
+        if global_request_id:
+            self.recorder.found(global_request_id)
+
+    def empty_response(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> None:
+        """After the response, log, record and count the reason of the empty response."""
+        _after(request, self._empty_response, snapshot, candidate_request)
+
+    def _empty_response(
+        self,
+        request: Request,
+        at: datetime,
+        snapshot: Snapshot,
+        candidate_request: CandidateRequest,
+    ) -> None:
+        """Log, record and count why the request has no candidates on this snapshot.
+
+        Cost: one explanation, if the rate admits it and the result is logged or recorded.
+        """
+        reason = NOT_EXPLAINED
+        if LOG.isEnabledFor(logging.INFO) or self.is_recording:
+            facts, line = self._reason(request, snapshot, candidate_request)
+            LOG.info("No allocation candidates for %s: %s", _id(request), line)
+            self._record(request, at, facts)
+            reason = facts.reason
+        request.services.observer.count(EMPTY_RESPONSES, reason)
+
+    def _reason(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> tuple[_Facts, str]:
+        """Return why the request has no candidates, and the line for the log.
+
+        Equal requests are explained once for a snapshot, others have the last explanation of an
+        equal request if the rate does not admit another one.
+        """
+        asked = _asked(request)
+        last = self.explained.get(asked)
+        if last is None or last.snapshot() is not snapshot:
+            kind = f"{NO_CANDIDATES}{' again' if last else ''}"
+            with self.recorder.explanation(kind) as is_admitted:
+                if is_admitted:
+                    if len(self.explained) >= MOST_EXPLAINED:
+                        self.explained.clear()
+                    last = _explained(snapshot, Question(candidate_request, *asked))
+                    self.explained[asked] = last
+        if last:
+            return last.facts, last.line
+        explanation = document(sentence=_SENTENCE)
+        return _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, asked), _SENTENCE
+
+    @contextmanager
+    def invalid_names_of(
+        self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
+    ) -> Iterator[None]:
+        """A context that logs and records that a trait or class does not exist, and raises it."""
+        try:
+            yield
+        except exception.UnknownClassOrTrait as error:
+            _after(request, self._invalid_request, error, snapshot, candidate_request)
+            raise
+
+    def _invalid_request(
+        self,
+        request: Request,
+        at: datetime,
+        error: exception.UnknownClassOrTrait,
+        snapshot: Snapshot,
+        candidate_request: CandidateRequest,
+    ) -> None:
+        with self.recorder.explanation(INVALID_REQUEST) as is_admitted:
+            if not is_admitted:
+                return
+            unknown = unknown_names.unknown(error, snapshot, candidate_request)
+        sentence = printable(unknown.sentence)
+        LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
+        subject = _shortened(summary.subject([error.name]))
+        facts = _of_query(INVALID_REQUEST, unknown.code, unknown.document(), _asked(request))
+        self._record(request, at, facts._replace(subject=subject))
+
+    @contextmanager
+    def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
+        """A context that logs, records and counts a refusal of the claims, and raises it.
+
+        It is logged after the response, because the names of the providers are read from the
+        database. Of accepted claims, it logs and counts consumers that are written both with and
+        without their generation.
+        """
+        try:
+            yield
+        except refusals.REFUSALS as error:
+            refusal = refusals.described(error)
+            # a refusal about several classes has the label ""
+            resource_class = str(refusal.facts.get("resource_class", ""))
+            request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
+            _after(request, self._refused_claim, refusal, claims)
+            raise
+        user_agent = request.environ.get("HTTP_USER_AGENT", "")
+        for agents in self.writes.add(claims, user_agent, str(request.version)):
+            programs = map(events.client_of, agents)
+            request.services.observer.count(events.MIXED_CONSUMERS, *programs)
+
+    def _refused_claim(
+        self,
+        request: Request,
+        at: datetime,
+        refusal: refusals.Refusal,
+        claims: Sequence[ConsumerClaim],
+    ) -> None:
+        names = self.recorder.provider_names(
+            {uuid for claim in claims for uuid in claim.resources}
+        )
+        explanation = refusal.document(names)
+        claim = refusals.claim(refusal, claims, names)
+        if not self.recorder.records_users:
+            claim.pop("user_id", None)
+        sentence = printable(refusals.sentence(explanation, claim) or "")
+        LOG.warning("Claim refused, %s: %s (%s)", _id(request), sentence, refusal.line())
+        provider = refusal.facts.get("provider")
+        subject = summary.subject(refusals.classes(refusal))
+        facts = _Facts(
+            *(REFUSED_CLAIM, refusal.code, json.dumps(explanation)),
+            equal=(str(provider) if provider else None, subject),
+            claim=_bounded(json.dumps(claim)),
+            subject=subject,
+            owner=refusals.refused_claim(refusal, claims),
+        )
+        self._record(request, at, facts)
+
+    @contextmanager
+    def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
+        """A context that logs and records that the name or the UUID of a provider is taken."""
+        try:
+            yield
+        except exception.DuplicateProvider as error:
+            LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
+            _after(request, self._name_conflict, error, name, uuid)
+            raise
+
+    def _name_conflict(
+        self,
+        request: Request,
+        at: datetime,
+        error: exception.DuplicateProvider,
+        name: str,
+        uuid: str,
+    ) -> None:
+        if (holder := error.holder) is not None:
+            reason = f"duplicate_{error.attribute}"
+            facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
+            equal = (name, uuid, holder.uuid)
+            self._record(request, at, _Facts(NAME_CONFLICT, reason, json.dumps(facts), equal))
+
+    def _record(self, request: Request, at: datetime, facts: _Facts) -> None:
+        if not self.is_recording:
+            return
+        context, second = request.context, at.replace(microsecond=0, tzinfo=None)
+        owner = facts.owner or context
+        project_id, user_id, caller_id = owner.project_id, owner.user_id, context.user_id
+        if not self.recorder.records_users:
+            user_id = caller_id = None
+        request_id, global_request_id = _id(request), context.global_request_id
+        parts = (facts.kind, facts.reason, *facts.equal, project_id, caller_id)
+        record = RecordedRequest(
+            id=new_id(at),
+            created_at=second,
+            kind=facts.kind,
+            reason=facts.reason,
+            request_id=request_id,
+            global_request_id=global_request_id,
+            project_id=_shortened(project_id),
+            user_id=_shortened(user_id),
+            microversion=str(request.version),
+            explanation=_bounded(facts.explanation),
+            query=facts.query,
+            claim=facts.claim,
+            subject=facts.subject,
+            equal_key=equal_key(at, *parts),
+            last_at=second,
+            latest=(Occurrence(at.replace(tzinfo=None), request_id, global_request_id),),
+        )
+        self.recorder.record(record)
+
+
+def reports_of(request: Request) -> OperatorReports:
+    """Return the reports of the process; the routes of this package are served with them only."""
+    return cast("OperatorReports", request.services.reports)
+
+
+def _explained(snapshot: Snapshot, question: Question) -> _Explained:
+    explanation = explain.explained(snapshot, question)
+    explained = as_json(explanation)
+    subject = summary.subject(explanation.last.names if explanation.last else ())
+    asked = question.query, question.microversion
+    facts = _of_query(NO_CANDIDATES, explanation.reason, explained, asked)
+    return _Explained(ref(snapshot), facts._replace(subject=subject), as_line(explained))
+
+
+def _of_query(kind: str, reason: str, explanation: Json, asked: tuple[str, str]) -> _Facts:
+    query, _ = asked
+    return _Facts(kind, reason, json.dumps(explanation), asked, query=query[:_LONGEST_QUERY])
+
+
+def _after(request: Request, report: Callable[..., None], *facts: object) -> None:
+    """Report after the response what happened now."""
+    request.after_response(partial(report, request, datetime.now(UTC), *facts))
+
+
+def _asked(request: Request) -> tuple[str, str]:
+    return text(request.query_pairs), str(request.version)
+
+
+def _id(request: Request) -> str | None:
+    request_id: str | None = request.environ.get(REQUEST_ID)
+    return request_id
+
+
+def _shortened(name: str | None) -> str | None:
+    """Return an id or names in ASCII, which databases of any character set can store."""
+    if name is None:
+        return None
+    ascii_name = name.encode("ascii", "backslashreplace").decode("ascii")
+    return ascii_name.replace("\0", "\\0")[:_LONGEST_ID]
+
+
+def _bounded(document_text: str) -> str:
+    """Return the JSON text, or a document with its length if the text is too long to store."""
+    if len(document_text) <= _LONGEST_DOCUMENT:
+        return document_text
+    return json.dumps({"truncated": True, "length": len(document_text)})

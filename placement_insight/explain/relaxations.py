@@ -1,0 +1,217 @@
+"""Changed requests: without one of the requirements, and for the same amounts in other groups.
+
+Requirements are spelled as in the query. The API accepts all of these requests: every group has a
+requirement, and a ``same_subtree`` names every group without resources.
+
+Several providers of a host can have an amount that none of them has alone, or the classes of a
+group that one provider must serve. Groups that a request cannot tell apart are changed once.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count, islice
+from typing import NamedTuple
+
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import Amount, GroupsRequirement, Requirement, SameSubtree
+from placement.core.search.slots import joint_requirements
+from placement_insight.explain.changes import Drop, GroupParameters, Parameters, Policy
+
+Suffixes = tuple[str, ...]
+
+
+class Relaxation(NamedTuple):
+    """A requirement or a group that is dropped, and the request without it."""
+
+    change: Drop
+    request: CandidateRequest
+
+
+def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
+    """Yield the request without one of its requirements; of equal groups, the first one's."""
+    suffixes = {"": (), **{group.suffix: alike for group, alike in distinct_groups(request)}}
+    for relaxation in every_relaxation(request):
+        change = relaxation.change
+        if change.group in suffixes:
+            yield relaxation._replace(change=replace(change, alike=suffixes[change.group]))
+
+
+def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
+    """Yield the request without one of its requirements, for every requirement.
+
+    The only requirement of a group cannot be dropped: the API has no empty groups. A whole group
+    can be dropped if other groups with resources remain and no ``same_subtree`` names the group;
+    a group without resources is dropped from its ``same_subtree`` as well.
+    """
+    for requirement in request.of_root:
+        yield Relaxation(Drop(requirement), request.without(requirement))
+    for group in request.groups:
+        for dropped, relaxed in _group_without_one(group):
+            if relaxed.resources or relaxed.requirements:
+                yield Relaxation(Drop(dropped, group.suffix), request.with_group(relaxed))
+    yield from _without_a_group(request)
+    for condition in request.of_groups:
+        if condition.parameter:
+            yield _without_condition(request, condition)
+
+
+def _without_condition(request: CandidateRequest, condition: GroupsRequirement) -> Relaxation:
+    """Return the request without a requirement on several groups, and what the API then requires.
+
+    A ``same_subtree`` has to name every group without resources. A ``same_subtree`` of a single
+    group is no condition.
+    """
+    looser = _naming_all(request.without(condition))
+    before = set(_parameters_of_groups(request))
+    instead = (each for each in _parameters_of_groups(looser) if each not in before)
+    return Relaxation(Drop(condition, instead=tuple(instead)), looser)
+
+
+def _naming_all(request: CandidateRequest) -> CandidateRequest:
+    """Return the request in which a ``same_subtree`` names every group without resources."""
+    named = frozenset[str]().union(*request.same_subtree)
+    bare = (group.suffix for group in request.groups if not group.resources)
+    alone = (SameSubtree(frozenset({suffix})) for suffix in bare if suffix not in named)
+    return replace(request, requirements=(*request.requirements, *alone))
+
+
+def query_of(request: CandidateRequest) -> str:
+    """Return a request as a query that is valid at every microversion that can express it."""
+    parameters = [parameter for group in request.groups for parameter in _parameters(group)]
+    parameters += _joined(request.of_root, "")
+    parameters += [each.spelled() for each in _parameters_of_groups(request)]
+    if request.limit is not None:
+        parameters.append(f"limit={request.limit}")
+    return "&".join(parameters)
+
+
+def _parameters(group: RequestGroup) -> Iterator[str]:
+    """Yield the parameters of a group."""
+    yield from RequestGroup(group.suffix, group.resources).spelled()
+    yield from _joined(group.requirements, group.suffix)
+
+
+def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[str]:
+    """Yield the parameters of requirements.
+
+    All single traits are in one parameter: below 1.39, ``required`` cannot be repeated.
+    """
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for requirement in requirements:
+        if requirement.shares_parameter:
+            values[requirement.parameter].append(requirement.value())
+        else:
+            yield requirement.spelled(suffix)
+    for parameter, shared in values.items():
+        yield f"{parameter}{suffix}={','.join(shared)}"
+
+
+def _parameters_of_groups(request: CandidateRequest) -> Iterator[Parameters]:
+    """Yield ``group_policy``, which several groups with a suffix require, and the others."""
+    if sum(bool(group.suffix) for group in request.groups) > 1:
+        yield Policy(request.isolate)
+    for requirement in request.requirements:
+        if isinstance(requirement, GroupsRequirement) and requirement.has_own_parameter:
+            yield requirement
+
+
+def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
+    related = frozenset[str]().union(*request.named_groups)
+    for group in request.groups:
+        others = tuple(other for other in request.groups if other is not group)
+        of_subtrees = sum(group.suffix in suffixes for suffixes in request.same_subtree)
+        of_all = sum(group.suffix in suffixes for suffixes in request.named_groups)
+        if not group.resources and 0 < of_subtrees == of_all:
+            yield _without_bare_group(replace(request, groups=others), group)
+        elif group.suffix not in related and any(other.resources for other in others):
+            relaxed = replace(request, groups=others)
+            yield Relaxation(Drop(GroupParameters(group), group.suffix), relaxed)
+
+
+def _without_bare_group(request: CandidateRequest, group: RequestGroup) -> Relaxation:
+    """Return the request in which no ``same_subtree`` names a removed group without resources."""
+    naming = [each for each in request.subtrees if group.suffix in each.suffixes]
+    fewer = (SameSubtree(each.suffixes - {group.suffix}) for each in naming)
+    instead = tuple(dict.fromkeys(each for each in fewer if each.can_fail))
+    for subtree in naming:
+        request = request.without(subtree)
+    request = replace(request, requirements=(*request.requirements, *instead))
+    parameters = GroupParameters(group, tuple(dict.fromkeys(naming)))
+    return Relaxation(Drop(parameters, group.suffix, instead), _naming_all(request))
+
+
+def _group_without_one(group: RequestGroup) -> Iterator[tuple[Requirement, RequestGroup]]:
+    for name, amount in group.resources.items() if len(group.resources) > 1 else ():
+        resources = {other: n for other, n in group.resources.items() if other != name}
+        yield Amount(name, amount), replace(group, resources=resources)
+    for requirement in group.requirements:
+        yield requirement, group.without(requirement)
+
+
+def with_amount(
+    request: CandidateRequest, suffix: str, name: str, amount: int
+) -> CandidateRequest:
+    """Return the request with this amount of a class in the group with this suffix."""
+    (group,) = (group for group in request.groups if group.suffix == suffix)
+    return request.with_group(replace(group, resources={**group.resources, name: amount}))
+
+
+# --- other groups
+
+
+def distinct_groups(request: CandidateRequest) -> Iterator[tuple[RequestGroup, Suffixes]]:
+    """Yield the groups; of those that differ in nothing but the suffix, the first.
+
+    With it, the suffixes of all of them; none with a group that no other equals.
+    """
+    equal: defaultdict[object, list[RequestGroup]] = defaultdict(list)
+    for group in request.groups:
+        subtrees = (group.suffix in suffixes for suffixes in request.named_groups)
+        amounts = frozenset(group.resources.items())
+        equal[bool(group.suffix), amounts, group.requirements, *subtrees].append(group)
+    for first, *others in equal.values():
+        yield first, tuple(each.suffix for each in (first, *others)) if others else ()
+
+
+def split(
+    request: CandidateRequest, group: RequestGroup, name: str, number: int
+) -> CandidateRequest:
+    """Return the request with the amount of a class divided among this number of groups.
+
+    The first amount remains in the group. The conditions of a suffixed group apply to all of the
+    amounts. The unsuffixed group spans a tree: its aggregates, and its traits if it has several
+    classes, remain conditions on the group alone.
+    """
+    amount, rest = divmod(group.resources[name], number)
+    amounts = [amount + (part < rest) for part in range(number)]
+    conditions = group
+    if not group.suffix:
+        of_group = joint_requirements(group)
+        kept = (each for each in group.requirements if not each.spans_tree)
+        requirements = tuple(each for each in kept if each not in of_group)
+        conditions = replace(group, requirements=requirements)
+    used = {other.suffix for other in request.groups}
+    suffixes = (text for text in map(str, count(1)) if text not in used)
+    others = tuple(
+        replace(conditions, suffix=suffix, resources={name: part})
+        for suffix, part in zip(islice(suffixes, number - 1), amounts[1:], strict=True)
+    )
+    first = replace(group, resources={**group.resources, name: amounts[0]})
+    changed = request.with_group(first)
+    return replace(changed, groups=(*changed.groups, *others))
+
+
+def without_suffix(
+    request: CandidateRequest,
+) -> Iterator[tuple[RequestGroup, CandidateRequest]]:
+    """Yield suffixed groups of several classes, and the request with the group unsuffixed.
+
+    A request that has an unsuffixed group, or names the suffix in another parameter, is left out.
+    """
+    named = frozenset[str]().union(*request.named_groups)
+    if all(group.suffix for group in request.groups):
+        for group in request.groups:
+            if len(group.resources) > 1 and group.suffix not in named:
+                others = [other for other in request.groups if other is not group]
+                yield group, replace(request, groups=(replace(group, suffix=""), *others))

@@ -1,0 +1,169 @@
+"""An explanation as a text for terminals, and as one line for a log.
+
+The texts are written from the document and not from the value, because a client has only the
+document, and recorded explanations are documents. Control characters in names are escaped.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from urllib.parse import parse_qsl
+
+from placement.core.text import printable
+from placement_insight.documents import Response
+
+
+def as_line(document: Response) -> str:
+    """Return why a request has no candidates, in one line that begins with the cause.
+
+    The cause is the requirement that removed the last roots.
+    """
+    rows, roots, fits = document["funnel"], document["roots"], document["fits"]
+    if fits is None:
+        return "not explained within the time limit"
+    if not roots:
+        return "there are no resource providers"
+    if fits or not rows:
+        return f"{fits} of {roots} roots fit"
+    *earlier, last = rows
+    which = (
+        f"all {roots} roots" if last["lost"] == roots else f"the last {last['lost']} of {roots}"
+    )
+    parts = [f"{last['text']}{_in_brackets(last['note'])}: {which}"]
+    if earlier:
+        parts.append("before: " + ", ".join(f"{row['lost']} {row['text']}" for row in earlier))
+    if closest := ", ".join(_closest(document["near_misses"][:3])):
+        parts.append(f"closest: {closest}")
+    return printable("; ".join(parts))
+
+
+def as_text(document: Response, *, origin: str = "") -> str:
+    """Return an explanation as a table.
+
+    The first line has the result. The funnel, the closest roots and the remedies follow; or, if
+    the caller asked about one root, what this root lacks. ``origin`` is the time and the ids of
+    the request.
+    """
+    lines = _lines_of_root(document) if "root" in document else _lines(document, origin)
+    return "\n".join(map(printable, lines))
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
+
+
+# --- the table -----------------------------------------------------------------
+
+
+def _lines(document: Response, origin: str) -> Iterator[str]:
+    fits, roots = document["fits"], document["roots"]
+    if fits is None:
+        headline = "Not determined within the time allowed:"
+    else:
+        headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
+    yield f"{headline} {document['query']}{_in_brackets(origin)}"
+    yield f"{roots:,} {'root' if roots == 1 else 'roots'}"
+    yield from funnel_lines(document["funnel"])
+    if document["near_misses"]:
+        yield "Closest: " + "; ".join(_closest(document["near_misses"]))
+    yield from _lines_of_changes(document)
+
+
+def _lines_of_changes(document: Response) -> Iterator[str]:
+    """Yield the changes after which a root fits, and what was not determined."""
+    if document["remedies"]:
+        yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
+    if document["undetermined"]:
+        yield "Not determined within the time allowed: " + ", ".join(document["undetermined"])
+
+
+def _lines_of_root(document: Response) -> Iterator[str]:
+    """Yield whether one root fits, and what it lacks."""
+    name, query = document["root"]["name"], document["query"]
+    if document["root"]["fits"]:
+        yield f"{name} fits {query}"
+        yield from fitting_lines(document)
+        return
+    if document["root"]["fits"] is None:
+        yield f"Not determined within the time allowed: whether {name} fits {query}"
+        return
+    yield f"{name} does not fit {query}"
+    for miss in document["near_misses"]:
+        yield from (f"  {lacking}" for lacking in _distinct_lacks(miss))
+        if miss["complete"]:
+            yield "Everything else fits."
+    yield from _lines_of_changes(document)
+
+
+def fitting_lines(document: Response) -> Iterator[str]:
+    """Yield how many roots fit, which of them a limited response has, and what Nova decides."""
+    fits, roots = document["fits"], document["roots"]
+    limit = int(dict(parse_qsl(document["query"])).get("limit", 0))
+    if fits is None:
+        yield "Not determined within the time allowed: how many roots fit."
+    else:
+        yield f"{fits:,} of {roots:,} roots fit."
+    if fits is not None and fits <= limit:
+        yield f"The limit is {limit:,}: a response has a candidate of each."
+    else:
+        of_nova = "Nova's limit is [scheduler]max_placement_results, 1000 by default"
+        yield (
+            f"{f'The limit is {limit:,}' if limit else of_nova}: a response that leaves out roots "
+            "begins at another root after each change, so that every root gets its turn "
+            "(unless [placement]rotate_limited_candidates is false)."
+        )
+    yield (
+        "Of the hosts in the response, Nova decides: see its filters and weighers in the log of "
+        "nova-scheduler."
+    )
+
+
+def funnel_lines(rows: Sequence[Response]) -> Iterator[str]:
+    """Yield the rows of a funnel as lines with aligned columns."""
+    if not rows:
+        return
+    phrases = [row["text"] for row in rows]
+    lost = [f"{row['lost']:,}" for row in rows]
+    left = [f"{row['left']:,}" for row in rows]
+    widths = [max(map(len, column)) for column in (lost, phrases, left)]
+    for row, *cells in zip(rows, lost, phrases, left, strict=True):
+        line = (
+            f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
+            f"   {row['note']}"
+        )
+        yield printable(line.rstrip())
+
+
+# --- the roots and the changes
+
+
+def closest_line(miss: Response) -> str:
+    """Return the name of a near miss, and the requirements that it does not meet."""
+    return printable(f"{miss['name']} ({_lacks(miss)})")
+
+
+def _lacks(miss: Response) -> str:
+    lacks = _distinct_lacks(miss)
+    is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss["complete"]
+    return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+
+
+def _distinct_lacks(miss: Response) -> list[str]:
+    """Return the unmet requirements of a near miss in words, equal ones once."""
+    return list(dict.fromkeys(unmet["text"] for unmet in miss["unmet"]))
+
+
+def unmet_lines(miss: Response) -> str:
+    """Return the requirements that a root does not meet, one per line."""
+    return "\n".join(map(printable, _distinct_lacks(miss)))
+
+
+def _closest(misses: Sequence[Response]) -> Iterator[str]:
+    """Yield the near misses. Adjacent near misses with the same unmet requirements are joined."""
+    for lacking, group in groupby(misses, _lacks):
+        yield f"{', '.join(miss['name'] for miss in group)} ({lacking})"
+
+
+def remedy_line(document: Response) -> str:
+    """Return a remedy in words."""
+    roots = document["roots"]
+    return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {document['text']}")

@@ -1,0 +1,100 @@
+"""The flavors of nova, as requests for candidates.
+
+A flavor requests VCPU, MEMORY_MB and DISK_GB. Its extra specs ``resources:CLASS=AMOUNT`` replace
+and add amounts, ``trait:TRAIT=required`` and ``=forbidden`` add traits. Both can name a group, as
+in ``resources_GPU:CUSTOM_GPU=1``. ``hw:cpu_policy=dedicated`` requests PCPU instead of VCPU. Nova
+does not request disabled hosts.
+
+A server can need more than its flavor: nova also adds what its image, its ports, the aggregates of
+its project and zone, and other extra specs, such as aliases of PCI devices, require.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+from keystoneauth1.exceptions import ClientException
+from openstack import exceptions
+from openstack.connection import Connection
+from osc_lib.exceptions import CommandError
+
+from placement_insight.documents import Response
+from placement_insight.nova_lists import InvalidPage, NovaList, pages
+
+Pairs = list[tuple[str, str]]
+
+_FLAVORS: Final = NovaList("/flavors/detail", "flavors", "id", "2.61")  # with extra specs
+_ERRORS = (InvalidPage, exceptions.SDKException, ClientException)
+_NUMBERS: Final = ("vcpus", "ram", "disk", "OS-FLV-EXT-DATA:ephemeral")
+_NOT_DISABLED: Final = ("root_required", "!COMPUTE_STATUS_DISABLED")
+_EXTRA_SPEC: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):([A-Z0-9_]+)")
+_PREFIXES: Final = {"required": "", "forbidden": "!"}
+_MIB_OF_GIB: Final = 1024
+
+
+def requests_of(connection: Connection) -> dict[str, Pairs]:
+    """Return the requests by the names of the flavors, without disabled flavors.
+
+    Raises: CommandError.
+    """
+    try:
+        return {
+            flavor["name"]: request_of(flavor)
+            for flavor in map(_checked, pages(connection.compute, _FLAVORS, {"is_public": "None"}))
+            if not flavor.get("OS-FLV-DISABLED:disabled")
+        }
+    except _ERRORS as error:
+        text = str(error).partition("\n")[0].rstrip(".")
+        raise CommandError(f"The flavors of nova could not be listed: {text}.") from error
+
+
+def _checked(flavor: Response) -> Response:
+    """Return a flavor that has the fields of a request.  Raises: CommandError."""
+    specs = flavor.get("extra_specs")
+    if not (
+        isinstance(flavor.get("name"), str)
+        and all(isinstance(flavor.get(name), int) for name in _NUMBERS)
+        and re.fullmatch("[0-9]*", str(flavor.get("swap")))
+        and isinstance(specs, dict)
+        and all(isinstance(value, str) for value in specs.values())
+    ):
+        raise CommandError(
+            "Nova listed a flavor without a field that is needed, or with another value than its "
+            f"API defines: {flavor!r:.200}. Your roles must allow you to list extra specs."
+        )
+    return flavor
+
+
+def request_of(flavor: Response) -> Pairs:
+    """Return the parameters of a request for candidates; the amount 0 removes a class."""
+    specs: Mapping[str, str] = flavor["extra_specs"]
+    amounts: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    amounts[""] = _own_amounts(flavor, specs)
+    traits: defaultdict[str, list[str]] = defaultdict(list)
+    for name, value in specs.items():
+        match = _EXTRA_SPEC.fullmatch(name)
+        if match and match[1] == "resources" and value.isdecimal():
+            amounts[match[2]][match[3]] = int(value)
+        elif match and match[1] == "trait" and value in _PREFIXES:
+            traits[match[2]].append(f"{_PREFIXES[value]}{match[3]}")
+    suffixes = sorted(amounts.keys() | traits.keys())
+    pairs = []
+    for suffix in suffixes:
+        if requested := [f"{name}:{n}" for name, n in amounts[suffix].items() if n]:
+            pairs.append((f"resources{suffix}", ",".join(requested)))
+        if traits[suffix]:
+            pairs.append((f"required{suffix}", ",".join(traits[suffix])))
+    if len(suffixes) > 1:
+        pairs.append(("group_policy", specs.get("group_policy", "none")))
+    return [*pairs, _NOT_DISABLED]
+
+
+def _own_amounts(flavor: Response, specs: Mapping[str, str]) -> dict[str, int]:
+    cpus = "PCPU" if specs.get("hw:cpu_policy") == "dedicated" else "VCPU"
+    swap = -(-int(flavor["swap"] or 0) // _MIB_OF_GIB)
+    return {
+        cpus: flavor["vcpus"],
+        "MEMORY_MB": flavor["ram"],
+        "DISK_GB": flavor["disk"] + flavor["OS-FLV-EXT-DATA:ephemeral"] + swap,
+    }

@@ -1,0 +1,279 @@
+"""``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import webob
+
+from placement.core.snapshot.rows import NO_ROWS
+from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import canonical, first
+from placement.engine.engine import View
+from placement.exception import BadRequest
+from placement.http.request import Request, accepts_json, requires_json
+from placement.parse import validation
+from placement.schemas.base import UUID, Schema, always, closed
+from placement_insight import http, policies, queries
+from placement_insight.documents import Json
+from placement_insight.names import similar_names
+from placement_insight.plan import document, sql
+from placement_insight.plan.drain import drain
+from placement_insight.plan.model import Keep, Scene, with_children
+from placement_insight.plan.server_groups import NO_GROUPS, ServerGroup, ServerGroups
+from placement_insight.plan.survival import Survival, hosts_by
+
+MOST_PROVIDERS: Final = 500
+KEEP = queries.described(
+    "aggregates, none, or traits:PREFIX, such as traits:CUSTOM_AZ_",
+    "^(aggregates|none|traits:[A-Z0-9_]+)$",
+)
+_TRAIT = queries.described("the name of a trait, such as CUSTOM_RACK_12", "^[A-Z0-9_]{1,255}$")
+
+_SELECTORS: Final = {
+    **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
+    "root_trait": _TRAIT,
+}
+_LIMIT = queries.described("a number from 0 to 999999", "^[0-9]{1,6}$")
+DRAIN_QUERY = always(closed({**_SELECTORS, "keep": KEEP, "limit_moves": _LIMIT}))
+SURVIVAL_QUERY = always(
+    closed(
+        {
+            "by": queries.described(
+                "root, aggregate or root_trait:PREFIX, such as root_trait:CUSTOM_RACK_",
+                "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
+            ),
+            "failures": queries.described("1 or 2", "^[12]$"),
+            "keep": KEEP,
+        }
+    )
+)
+
+
+def listed(items: Schema) -> Schema:
+    """Return the schema of a list that is not empty."""
+    return {"type": "array", "items": items, "minItems": 1, "maxItems": 20_000}
+
+
+GROUPS = listed(
+    closed(
+        {
+            "policy": {"type": "string", "enum": ["affinity", "anti-affinity"]},
+            "members": listed(UUID),
+            "max_server_per_host": {"type": "integer", "minimum": 1},
+        },
+        "policy",
+        "members",
+    )
+)
+DRAIN_BODY = always(
+    closed(
+        {
+            **{name: listed(schema) for name, schema in _SELECTORS.items()},
+            "keep": listed(KEEP),
+            "limit_moves": {"type": "integer", "minimum": 0},
+            "groups": GROUPS,
+        }
+    )
+)
+_DRAIN_BODY = validation.body_validators(DRAIN_BODY)
+_DRAIN = validation.query_validators(DRAIN_QUERY)
+_SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
+
+
+@accepts_json
+def plan_drain(request: Request) -> webob.Response:
+    """Return a move of each consumer of the selected providers, or why there is none."""
+    request.can(policies.PLAN)
+    values = queries.repeated(request, request.query_pairs, _DRAIN, "limit_moves")
+    most = max(map(int, values.get("limit_moves", ())), default=None)
+    return http.computed(request, lambda view: _drained(request, view, values, most))
+
+
+@accepts_json
+@requires_json
+def plan_drain_with_groups(request: Request) -> webob.Response:
+    """Return a plan that keeps the rules of server groups."""
+    request.can(policies.PLAN)
+    body = queries.body(request, _DRAIN_BODY)
+
+    def write(view: View) -> Json:
+        groups = groups_of(request, view, body)
+        return _drained(request, view, body, body.get("limit_moves"), groups)
+
+    return http.computed_of_body(request, body, write)
+
+
+def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
+    """Return the server groups in a body, and where their members are.  Raises: BadRequest."""
+    groups = [
+        ServerGroup(
+            frozenset(map(canonical, each["members"])),
+            each["policy"] == "affinity",
+            each.get("max_server_per_host", 1),
+        )
+        for each in body.get("groups", ())
+    ]
+    together, apart = (
+        {member for group in groups if group.has_affinity is affine for member in group.members}
+        for affine in (True, False)
+    )
+    if both := sorted(together & apart):
+        raise BadRequest(
+            f"Members of groups with affinity are also members of groups with anti-affinity: "
+            f"{first(both)}. A server has one policy: remove it from the other groups."
+        )
+    roots = sql.roots(request.services.store, view, together | apart)
+    for group in groups:
+        if roots.keys().isdisjoint(group.members):
+            raise BadRequest(
+                f"No member of a server group has allocations on a host: "
+                f"{first(sorted(group.members))}. Correct the UUIDs, or remove the group."
+            )
+    return ServerGroups(groups, roots)
+
+
+def _drained(
+    request: Request,
+    view: View,
+    values: Mapping[str, Sequence[str]],
+    most: int | None,
+    groups: ServerGroups = NO_GROUPS,
+) -> Json:
+    snapshot, services = view.snapshot, request.services
+    tops = selected(snapshot, values)
+    drained = with_children(snapshot, tops)
+    if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
+        raise BadRequest(
+            f"The {len(tops)} providers have {count} consumers; a plan has at most "
+            f"{sql.MOST_CONSUMERS}. Name fewer providers."
+        )
+    short = services.shared.short_requests
+    holders = short.paced(sql.holders(services.store, view, drained, short))
+    scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, values), groups)
+    result = drain(scene, services.deadline())
+    return document.of_drain(snapshot, tops, scene, result, most)
+
+
+@accepts_json
+def show_survival(request: Request) -> webob.Response:
+    """Return which hosts, aggregates or racks can fail: what is on them fits elsewhere."""
+    request.can(policies.PLAN)
+    pairs = request.query_pairs
+    values = queries.repeated(request, pairs, _SURVIVAL, "by", "failures")
+    services = request.services
+    (by_what,), (failures_text,) = values.get("by", ("root",)), values.get("failures", ("1",))
+    by, _, prefix = by_what.partition(":")
+    failures = int(failures_text)
+    if failures > 1 and by != "root":
+        raise BadRequest(
+            f"{validation.PREFIX}failures is {failures} and by is {by}. Two failures are computed "
+            "for by=root only."
+        )
+
+    def write(view: View) -> Json:
+        keep = keep_of(view.snapshot, values)
+        groups = sql.groups(services.store, view, services.shared.short_requests)
+        survival = Survival(view.snapshot, groups, keep, services.deadline())
+        domains = list(survival.domains(by, prefix))
+        if not domains:
+            raise BadRequest(_no_domain(view.snapshot, by, prefix))
+        if failures > 1:
+            count = len(domains) * (len(domains) - 1) // 2
+            results = survival.until_deadline(survival.pairs(domains))
+            return document.of_survival(count, results, survival.skipped)
+        results = survival.until_deadline(domains)
+        return document.of_survival(len(domains), results, survival.skipped, domains)
+
+    return http.computed(request, write)
+
+
+def _no_domain(snapshot: Snapshot, by: str, prefix: str) -> str:
+    """Return the sentence about hosts that cannot be grouped as requested."""
+    if by == "root":
+        return "by is root, and there are no hosts: sharing providers do not count."
+    if by == "aggregate":
+        return "by is aggregate, and no host has one. Give by=root or by=root_trait:PREFIX."
+    return _no_trait(snapshot, f"by is root_trait:{prefix}", prefix)
+
+
+def _no_trait(snapshot: Snapshot, condition: str, prefix: str) -> str:
+    prefixes = sorted({name[: name.rfind("_") + 1] or name for name in _traits(snapshot)})
+    existing = _existing("prefixes of traits", _similar_first(prefix, prefixes))
+    return f"{condition}, and no host has a trait with this prefix. {existing}"
+
+
+def _traits(snapshot: Snapshot) -> Sequence[str]:
+    """Return the traits of hosts."""
+    return [name for name, _ in hosts_by(snapshot, snapshot.traits)]
+
+
+def _similar_first(unknown: str, names: Sequence[str]) -> Sequence[str]:
+    return list(dict.fromkeys((*similar_names(unknown, names, str, 3), *names)))
+
+
+def _existing(noun: str, names: Sequence[str]) -> str:
+    """Return the sentence about what hosts have."""
+    return f"Hosts have these {noun}: {first(names)}." if names else f"No host has {noun}."
+
+
+def keep_of(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Keep:
+    """Return what a target must have of the root that a consumer leaves.  Raises: BadRequest."""
+    kept = values.get("keep", ())
+    if {"none", "aggregates"} <= set(kept):
+        raise BadRequest(
+            "keep is none and aggregates. Give one of them; traits:PREFIX can be given with both."
+        )
+    prefixes = tuple(each[7:] for each in kept if each.startswith("traits:"))
+    for prefix in prefixes:
+        if not any(name.startswith(prefix) for name in _traits(snapshot)):
+            raise BadRequest(_no_trait(snapshot, f"keep is traits:{prefix}", prefix))
+    return Keep(
+        aggregates="none" not in kept,
+        trait_prefixes=prefixes,
+        ignored=frozenset(map(canonical, values.get("member_of", ()))),
+    )
+
+
+def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequence[int]:
+    """Return the rows of the drained providers, without the providers below them.
+
+    Raises: BadRequest.
+    """
+    if not any(name in values for name in _SELECTORS):
+        raise BadRequest(f"No provider is selected. Give one of {', '.join(_SELECTORS)}.")
+    tops = list(dict.fromkeys(_selected(snapshot, values)))
+    if len(tops) > MOST_PROVIDERS:
+        raise BadRequest(
+            f"The query selects {len(tops)} providers; a plan drains at most {MOST_PROVIDERS}. "
+            "Select fewer."
+        )
+    return tops
+
+
+def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterator[int]:
+    forest, sharing = snapshot.forest, snapshot.sharing.mask(snapshot.size)
+    providers, members = (
+        [canonical(text) for text in values.get(name, ())] for name in ("provider", "in_tree")
+    )
+    if unknown := [uuid for uuid in (*providers, *members) if uuid not in forest.row_of]:
+        raise BadRequest(
+            f"There are no providers {first(unknown)}. GET /resource_providers lists the UUIDs."
+        )
+    yield from (forest.row_of[uuid] for uuid in providers)
+    yield from (forest.root.item(forest.row_of[uuid]) for uuid in members)
+    for text in values.get("member_of", ()):
+        having = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
+        if not len(having := having[snapshot.hosts[having] | ~sharing[having]]):
+            aggregates = [name for name, _ in hosts_by(snapshot, snapshot.aggregates)]
+            raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
+        yield from having.tolist()
+    for text in values.get("root_trait", ()):
+        having = snapshot.traits.get(text, NO_ROWS).numbers
+        if not len(having := having[snapshot.hosts[having]]):
+            traits = _existing("traits", _similar_first(text, _traits(snapshot)))
+            raise BadRequest(_none(f"with root trait {text}", traits))
+        yield from having.tolist()
+
+
+def _none(condition: str, existing: str) -> str:
+    return f"There is no provider {condition}; sharing providers do not count. {existing}"

@@ -1,0 +1,316 @@
+"""Values of hypothetical plans: consumers with their needs, the roots that may take them, moves.
+
+A *drained* provider is treated as if it did not exist. Each consumer with allocations on it needs
+other providers. Its *needs* are its allocations: the amounts of its root are unsuffixed, the
+amounts of each other provider of its tree are a group with a suffix, isolated from the others. The
+amounts of a sharing provider stay there if the provider also shares with the new root; otherwise,
+and if it is drained, they are unsuffixed, too.
+
+Providers are rows of one snapshot. A *target* is a root that may take a consumer.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache, cached_property, reduce
+from typing import Final, Literal, Self
+
+import numpy as np
+
+from placement.core.capacity import is_valid_amount
+from placement.core.model import ProviderState
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import (
+    ForbiddenRootTrait,
+    Isolate,
+    MemberOf,
+    ProviderRequirement,
+    RootTrait,
+)
+from placement.core.search.anchors import roots_in_aggregates
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.snapshot import Snapshot
+from placement_insight.plan.hypothetical import Taken, without
+from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
+
+ENABLED: Final = ForbiddenRootTrait.one("COMPUTE_STATUS_DISABLED")
+MIGRATION: Final = "MIGRATION"
+
+Resources = tuple[tuple[str, int], ...]
+"""Amounts by resource class, sorted by class."""
+
+Verdict = Literal["fits", "does_not_fit", "undetermined"]
+
+SkipReason = Literal["several_trees", "migration", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A consumer with its allocations; ``is_changed`` if one is on a provider without a row."""
+
+    uuid: str
+    type: str | None
+    project_id: str | None
+    allocations: Taken
+    is_changed: bool = False
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What a target must have of the root that a consumer leaves.
+
+    ``ignored`` are aggregates that are drained as a whole.
+    """
+
+    aggregates: bool = True
+    trait_prefixes: tuple[str, ...] = ()
+    ignored: frozenset[str] = frozenset()
+
+    def of(self, root: ProviderState) -> frozenset[ProviderRequirement]:
+        """Return what a target must have of a root."""
+        aggregates = root.aggregates - self.ignored if self.aggregates else ()
+        traits = (name for name in root.traits if name.startswith(self.trait_prefixes))
+        return frozenset((*map(MemberOf.one, aggregates), *map(RootTrait.one, traits)))
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The needs of a consumer, and what a target must have: its aggregates and traits to keep.
+
+    ``others`` are the amounts of the other providers of its tree, ``shared`` the amounts on
+    sharing providers by row. ``resident`` are its amounts on providers of its tree that remain:
+    they are free for the consumer itself.
+    """
+
+    unsuffixed: Resources
+    others: tuple[Resources, ...]
+    shared: tuple[tuple[int, Resources], ...]
+    resident: tuple[tuple[tuple[str, int], int], ...]
+    of_root: frozenset[ProviderRequirement]
+
+    @property
+    def total(self) -> Counter[str]:
+        """All amounts by class, without the amounts that may stay at sharing providers."""
+        total = Counter[str]()
+        for resources in (self.unsuffixed, *self.others):
+            total.update(dict(resources))
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """The targets at which the same sharing providers keep the amounts ``kept`` of some needs.
+
+    The amounts of the other sharing providers are unsuffixed: they are among ``own``.
+    """
+
+    needs: Needs
+    targets: Mask
+    own: Counter[str]
+    kept: Counter[tuple[str, int]]
+
+    @cached_property
+    def slotted(self) -> SlottedRequest:
+        """The request for the amounts that are not kept."""
+        groups = [RequestGroup("", dict(self.own))] if self.own else []
+        groups += [
+            RequestGroup(f"_{number}", dict(resources))
+            for number, resources in enumerate(self.needs.others)
+        ]
+        return SlottedRequest.of(CandidateRequest(tuple(groups), (Isolate(),)))
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Consumers with equal needs, in the order of UUIDs; a member of server groups is alone."""
+
+    needs: Needs
+    holders: tuple[Holder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The allocations of a consumer after it moved to a root."""
+
+    holder: Holder
+    root: int
+    allocations: Taken
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """The drained providers of a snapshot, and what their consumers need.
+
+    ``remaining`` is the snapshot without the drained providers, ``demands`` are in the order in
+    which they are placed: the largest share of an average root first. ``skipped`` are the
+    consumers for which nothing is planned.
+    """
+
+    remaining: Snapshot
+    drained: Mask
+    demands: Sequence[Demand]
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
+    groups: ServerGroups = NO_GROUPS
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        drained: Mask,
+        holders: Iterable[Holder],
+        keep: Keep,
+        groups: ServerGroups = NO_GROUPS,
+    ) -> Self:
+        """Return the scene of drained rows and the consumers that have allocations on them."""
+        reader = NeedsReader(snapshot, drained, keep)
+        by_needs: dict[tuple[Needs, str], list[Holder]] = {}
+        skipped: dict[str, SkipReason] = {}
+        for holder in holders:
+            if holder.type == MIGRATION:
+                skipped[holder.uuid] = "migration"
+            elif holder.is_changed:
+                skipped[holder.uuid] = "changed"
+            elif len(roots := reader.roots(holder.allocations)) > 1:
+                skipped[holder.uuid] = "several_trees"
+            else:
+                needs = reader.needs(holder.allocations, roots[0])
+                member = holder.uuid if holder.uuid in groups else ""
+                by_needs.setdefault((needs, member), []).append(holder)
+        demands = [
+            Demand(needs, tuple(sorted(equal, key=lambda holder: holder.uuid)))
+            for (needs, _), equal in by_needs.items()
+        ]
+        scene = cls.in_order(snapshot, drained, demands, groups)
+        return replace(scene, skipped=dict(sorted(skipped.items())))
+
+    @classmethod
+    def in_order(
+        cls,
+        snapshot: Snapshot,
+        drained: Mask,
+        demands: Iterable[Demand],
+        groups: ServerGroups = NO_GROUPS,
+    ) -> Self:
+        """Return the scene of these demands, in any order.
+
+        Of equal shares, the members of server groups are placed first.
+        """
+        average = average_root(snapshot)
+
+        def order(demand: Demand) -> tuple[float, bool, str]:
+            uuid = demand.holders[0].uuid
+            return -share(demand.needs.total, average), uuid not in groups, uuid
+
+        ordered = sorted(demands, key=order)
+        return cls(without(snapshot, drained), drained, ordered, groups=groups)
+
+    @cached_property
+    def staying(self) -> Mapping[str, int]:
+        """The roots of the members of server groups that do not move."""
+        moving = {holder.uuid for demand in self.demands for holder in demand.holders}
+        return {uuid: root for uuid, root in self.groups.roots.items() if uuid not in moving}
+
+    @cached_property
+    def _enabled(self) -> Mask:
+        snapshot = self.remaining
+        return snapshot.forest.is_root & ~self.drained & ENABLED.providers(snapshot)
+
+    def targets(self, needs: Needs) -> Mask:
+        """Return the roots that may take a consumer, whether or not its needs fit there."""
+        having = (each.providers(self.remaining) for each in needs.of_root)
+        return reduce(np.logical_and, having, self._enabled)
+
+    def variants(self, needs: Needs) -> Sequence[Variant]:
+        """Return the targets by the sharing providers that keep their amounts; most kept first."""
+        own = Counter(dict(needs.unsuffixed))
+        variants = [Variant(needs, self.targets(needs), own, Counter())]
+        for row, resources in needs.shared:
+            reached, amounts = self._reached(row, resources), Counter(dict(resources))
+            kept = Counter({(name, row): amount for name, amount in resources})
+            variants = [
+                *(Variant(needs, v.targets & reached, v.own, v.kept + kept) for v in variants),
+                *(Variant(needs, v.targets & ~reached, v.own + amounts, v.kept) for v in variants),
+            ]
+        return [variant for variant in variants if variant.targets.any()]
+
+    def _reached(self, row: int, resources: Resources) -> Mask:
+        """Return the roots at which the sharing provider may keep the amounts."""
+        snapshot, state = self.remaining, self.remaining.entries.state(row)
+        inventories = state.inventories
+        if not all(
+            name in inventories and is_valid_amount(inventories[name], amount)
+            for name, amount in resources
+        ):
+            return np.zeros(snapshot.size, dtype=np.bool_)
+        reached = roots_in_aggregates(snapshot, state.aggregates)
+        reached[snapshot.forest.root.item(row)] = False
+        return reached
+
+
+class NeedsReader:
+    """Reads the needs of consumers from their allocations, if some providers are drained."""
+
+    def __init__(self, snapshot: Snapshot, drained: Mask, keep: Keep) -> None:
+        self._root = snapshot.forest.root
+        self._sharing = snapshot.sharing.mask(snapshot.size)
+        self._drained = drained
+        self._of_root = cache(lambda root: keep.of(snapshot.entries.state(root)))
+        self._known: dict[Needs, Needs] = {}
+
+    def roots(self, allocations: Taken) -> Sequence[int]:
+        """Return the roots of the trees with the allocations.
+
+        Sharing providers do not count, unless there are no others.
+        """
+        rows = {row for _, row in allocations}
+        local = [row for row in rows if not self._sharing.item(row)] or rows
+        return sorted(set(map(self._root.item, local)))
+
+    def needs(self, allocations: Taken, root: int) -> Needs:
+        """Return the needs of a consumer in the tree of a root; equal needs are one object."""
+        unsuffixed: defaultdict[str, int] = defaultdict(int)
+        others: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        shared: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+        resident = []
+        for each in sorted(allocations.items()):
+            (name, row), amount = each
+            is_drained, is_local = self._drained.item(row), self._root.item(row) == root
+            if row == root or (is_drained and not is_local):
+                unsuffixed[name] += amount
+            else:
+                (others if is_local else shared)[row].append((name, amount))
+            if is_local and not is_drained:
+                resident.append(each)
+        needs = Needs(
+            tuple(unsuffixed.items()),
+            tuple(sorted(map(tuple, others.values()))),
+            tuple((row, tuple(shared[row])) for row in sorted(shared)),
+            tuple(resident),
+            self._of_root(root),
+        )
+        return self._known.setdefault(needs, needs)
+
+
+def with_children(snapshot: Snapshot, rows: Iterable[int]) -> Mask:
+    """Return the rows and all providers below them."""
+    mask = np.zeros(snapshot.size, dtype=np.bool_)
+    for row in rows:
+        mask[snapshot.forest.members(row)] = True
+    return mask
+
+
+def average_root(snapshot: Snapshot) -> Mapping[str, float]:
+    """Return the free amount of each class, by root on average."""
+    roots = max(int(snapshot.forest.is_root.sum()), 1)
+    return {
+        name: max(float(column.free.sum()), 1.0) / roots
+        for name, column in snapshot.columns.items()
+    }
+
+
+def share(amounts: Mapping[str, int], average: Mapping[str, float]) -> float:
+    """Return the largest share of the free amounts of an average root."""
+    return max((amount / average.get(name, 1.0) for name, amount in amounts.items()), default=0)

@@ -1,0 +1,109 @@
+"""``POST /insight/room``: where a request fits after the fewest consumers left."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+from urllib.parse import parse_qsl
+
+import webob
+
+from placement.core.text import canonical
+from placement.engine.engine import View
+from placement.exception import BadRequest
+from placement.http.request import Request, accepts_json, requires_json
+from placement.parse import validation
+from placement.schemas.base import NAME, UUID, always, closed
+from placement_insight import http, policies, queries
+from placement_insight.documents import Json
+from placement_insight.explain import explain
+from placement_insight.explain.http import question
+from placement_insight.plan import document, sql
+from placement_insight.plan.http import GROUPS, KEEP, groups_of, keep_of, listed
+from placement_insight.plan.model import Holder
+from placement_insight.plan.room import Task, rooms
+
+_DEFAULT_LIMIT: Final = 5
+
+
+ROOM = always(
+    closed(
+        {
+            "query": {"type": "string", "minLength": 1},
+            "by": {"type": "string", "enum": ["move", "evict"]},
+            "evictable": {
+                **closed(
+                    {
+                        "project_ids": listed(NAME),
+                        "types": listed(NAME),
+                        "consumers": listed(UUID),
+                        "older_than": queries.TIME,
+                    }
+                ),
+                "minProperties": 1,
+            },
+            "keep": listed(KEEP),
+            "groups": GROUPS,
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+        },
+        "query",
+    )
+)
+_VALIDATORS = validation.body_validators(ROOM)
+
+
+@accepts_json
+@requires_json
+def make_room(request: Request) -> webob.Response:
+    """Return the roots on which the request fits after the fewest consumers left."""
+    request.can(policies.PLAN)
+    body = queries.body(request, _VALIDATORS)
+    if (body.get("by") == "evict") != ("evictable" in body):
+        raise BadRequest(
+            "Evictable consumers are given exactly if by is evict. Add evictable, with one of "
+            "project_ids, types, consumers and older_than, or remove it."
+        )
+    asked = question(parse_qsl(body["query"], keep_blank_values=True), request.version)
+    evictable = _evictable(**body["evictable"]) if "evictable" in body else None
+
+    def write(view: View) -> Json:
+        services, deadline = request.services, request.services.deadline()
+        short = services.shared.short_requests
+        explain.check_known(view.snapshot, asked.request)
+        task = Task(
+            request=asked.request,
+            keep=keep_of(view.snapshot, body),
+            read=lambda rows: sql.holders(services.store, view, rows, short),
+            limit=body.get("limit", _DEFAULT_LIMIT),
+            evictable=evictable,
+            root=None if asked.root is None else explain.root_of(view.snapshot, asked.root),
+            groups=groups_of(request, view, body),
+        )
+        found = rooms(view.snapshot, task, deadline)
+        return document.of_rooms(view.snapshot, found, task.groups)
+
+    return http.computed_of_body(request, body, write)
+
+
+def _evictable(
+    project_ids: Sequence[str] = (),
+    types: Sequence[str] = (),
+    consumers: Sequence[str] = (),
+    older_than: str | None = None,
+) -> Callable[[Holder], bool]:
+    """Return whether a consumer may be evicted; it must meet all criteria.  Raises: BadRequest."""
+    uuids = frozenset(map(canonical, consumers))
+    before: datetime | None = None
+    if older_than is not None:
+        name, prefix = "evictable.older_than", validation.PREFIX_OF_BODY
+        before = queries.time(name, older_than, prefix).replace(tzinfo=None)
+
+    def is_evictable(holder: Holder) -> bool:
+        created = holder.created_at
+        return (
+            (not uuids or holder.uuid in uuids)
+            and (not project_ids or holder.project_id in project_ids)
+            and (not types or holder.type in types)
+            and (before is None or created is None or created < before)
+        )
+
+    return is_evictable

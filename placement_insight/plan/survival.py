@@ -1,0 +1,232 @@
+"""Whether everything on a host, in an aggregate or in a rack fits elsewhere if it fails.
+
+Consumers are read as groups: equal allocations of many consumers are one group with a count. Most
+domains survive, and a quick check finds it: their consumers are packed into the emptiest hosts,
+each served by the root provider alone. The plan of a drain decides about all other domains.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial, reduce
+from itertools import combinations
+
+import numpy as np
+
+from placement.core.requirement import MemberOf, ProviderRequirement, RootTrait
+from placement.core.search.candidate_streams import batches
+from placement.core.search.deadline import Deadline
+from placement.core.snapshot.rows import Rows
+from placement.core.snapshot.snapshot import Snapshot
+from placement.exception import SearchDeadlineExceeded
+from placement_insight.plan.drain import drain
+from placement_insight.plan.hypothetical import Taken, free_by_row
+from placement_insight.plan.model import (
+    Demand,
+    Holder,
+    Keep,
+    Needs,
+    NeedsReader,
+    Scene,
+    Verdict,
+    with_children,
+)
+
+_EMPTIEST = 128
+"""The least number of hosts that the quick check uses for each root of the domain."""
+
+_AT_ONCE = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Consumers with equal allocations."""
+
+    allocations: Taken
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Roots that fail together; targets need not have the aggregate or trait ``ignored``."""
+
+    uuid: str
+    name: str
+    roots: Sequence[int]
+    ignored: frozenset[ProviderRequirement] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happens if a domain fails; ``lacks`` are the needs of the consumers that are stuck.
+
+    ``reason`` is a proof that not all fit, or why this is not determined.
+    """
+
+    domain: Domain
+    verdict: Verdict
+    consumers: int
+    stuck: int = 0
+    lacks: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Survival:
+    """The consumers of a snapshot by root, and what happens if roots fail.
+
+    ``skipped`` is the number of consumers with allocations in several trees.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, groups: Iterable[Group], keep: Keep, deadline: Deadline
+    ) -> None:
+        self._snapshot = snapshot
+        self._deadline = deadline
+        self._is_host = snapshot.hosts[snapshot.forest.root]
+        self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
+        self.skipped = 0
+        with suppress(SearchDeadlineExceeded):  # then no domain is determined
+            self._read(groups, NeedsReader(snapshot, self._is_host, keep))
+        self._quick = _QuickCheck(snapshot)
+
+    def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
+        of_row = self._snapshot.forest.root
+        for group in groups:
+            self._deadline.tick()
+            root, *others = reader.roots(group.allocations)
+            hosts = {of_row.item(row) for _, row in group.allocations if self._is_host[row]}
+            if others or hosts - {root}:  # some hosts share what they have
+                self.skipped += group.count
+            elif self._is_host[root]:
+                self._by_root[root][reader.needs(group.allocations, root)] += group.count
+
+    def domains(self, by: str, prefix: str = "") -> Iterator[Domain]:
+        """Yield the domains: each host, or the hosts of each aggregate or root trait."""
+        snapshot = self._snapshot
+        if by == "root":
+            for row in np.flatnonzero(snapshot.hosts).tolist():
+                provider = snapshot.entries.state(row).provider
+                yield Domain(provider.uuid, provider.name, (row,))
+            return
+        sets = snapshot.aggregates if by == "aggregate" else snapshot.traits
+        one = MemberOf.one if by == "aggregate" else RootTrait.one
+        for name, roots in hosts_by(snapshot, sets):
+            if name.startswith(prefix):
+                yield Domain(name, name, roots, frozenset({one(name)}))
+
+    def pairs(self, domains: Sequence[Domain]) -> Iterator[Domain]:
+        """Yield each two hosts as a domain; the hosts with most consumers come first."""
+        order = sorted(domains, key=lambda each: -self._by_root[each.roots[0]].total())
+        for first, second in combinations(order, 2):
+            uuid, name = f"{first.uuid} {second.uuid}", f"{first.name} {second.name}"
+            yield Domain(uuid, name, (*first.roots, *second.roots))
+
+    def until_deadline(self, domains: Iterable[Domain]) -> Iterator[Outcome]:
+        """Yield what happens if each of the domains fails, until the deadline.
+
+        Of ``_AT_ONCE`` domains, those come first of which the quick check finds that they survive.
+        """
+        with suppress(SearchDeadlineExceeded):
+            for some in batches(domains, _AT_ONCE):
+                others = []
+                for domain in some:
+                    self._deadline.check()
+                    needs = self._needs_of(domain)
+                    if self._quick.fits(needs, domain.roots):
+                        yield Outcome(domain, "fits", needs.total())
+                    else:
+                        others.append(domain)
+                for domain in others:
+                    self._deadline.check()
+                    yield self._planned(domain)
+
+    def _planned(self, domain: Domain) -> Outcome:
+        needs = self._needs_of(domain)
+        result = drain(self._scene(needs, domain), self._deadline)
+        lacks = Counter[str]()
+        for stuck in result.stuck:
+            lacks.update(stuck.needs.total)
+        reason = next(iter(result.reasons), "")
+        return Outcome(domain, result.verdict, needs.total(), len(result.stuck), lacks, reason)
+
+    def _needs_of(self, domain: Domain) -> Counter[Needs]:
+        if len(domain.roots) == 1 and not domain.ignored:
+            return self._by_root.get(domain.roots[0], Counter())
+        total = Counter[Needs]()
+        for root in domain.roots:
+            for needs, count in self._by_root.get(root, {}).items():
+                total[replace(needs, of_root=needs.of_root - domain.ignored)] += count
+        return total
+
+    def _scene(self, needs: Counter[Needs], domain: Domain) -> Scene:
+        demands = [
+            Demand(each, tuple(Holder(f"{n}", None, None, {}) for n in range(count)))
+            for each, count in needs.items()
+        ]
+        return Scene.in_order(self._snapshot, with_children(self._snapshot, domain.roots), demands)
+
+
+def hosts_by(snapshot: Snapshot, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Yield each aggregate or trait of hosts, in the order of their names, with the hosts."""
+    for name in sorted(sets):
+        members = sets[name].numbers
+        if hosts := members[snapshot.hosts[members]].tolist():
+            yield name, hosts
+
+
+class _QuickCheck:
+    """Packs consumers into the emptiest hosts; each is served by the root provider alone."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), ())
+        self._free = cache(partial(free_by_row, snapshot))
+        self._targets = cache(self._targets_of)
+
+    def fits(self, needs: Counter[Needs], drained: Sequence[int]) -> bool:
+        """Return whether all consumers were packed; if not, they may still fit."""
+        if any(each.others for each in needs):
+            return False
+        gone = set(drained)
+        most = _EMPTIEST << len(gone).bit_length()  # few different numbers, for the cache
+        left: dict[tuple[str, int], int] = {}
+        for each in sorted(needs, key=lambda each: -max(n for _, n in each.unsuffixed)):
+            count = needs[each]
+            for row, free in self._targets(each, most):
+                if row not in gone:
+                    count -= _taken(each, row, free, count, left)
+                if not count:
+                    break
+            if count:
+                return False
+        return True
+
+    def _targets_of(self, needs: Needs, most: int) -> Sequence[tuple[int, Sequence[int]]]:
+        """Return the emptiest hosts that the needs fit on, with what is free there."""
+        snapshot = self._snapshot
+        variant = next(iter(self._scene.variants(needs)), None)
+        if variant is None or variant.own != dict(needs.unsuffixed):
+            return ()
+        columns = [snapshot.column(name) for name, _ in needs.unsuffixed]
+        fitting = [
+            column.fitting(amount, snapshot.size)
+            for column, (_, amount) in zip(columns, needs.unsuffixed, strict=True)
+        ]
+        rows = np.flatnonzero(reduce(np.logical_and, fitting, variant.targets))
+        free = np.stack([self._free(name)[rows] for name, _ in needs.unsuffixed])
+        amounts = np.array([[amount] for _, amount in needs.unsuffixed])
+        order = np.argsort(-(free // amounts).min(axis=0), kind="stable")[:most]
+        return list(zip(rows[order].tolist(), free[:, order].T.tolist(), strict=True))
+
+
+def _taken(
+    needs: Needs, row: int, free: Sequence[int], most: int, left: dict[tuple[str, int], int]
+) -> int:
+    """Take the amounts from a host as often as they are free, at most ``most`` times."""
+    times = most
+    for (name, amount), initially in zip(needs.unsuffixed, free, strict=True):
+        times = min(times, left.get((name, row), initially) // amount)
+    for (name, amount), initially in zip(needs.unsuffixed, free, strict=True) if times else ():
+        left[name, row] = left.get((name, row), initially) - times * amount
+    return times

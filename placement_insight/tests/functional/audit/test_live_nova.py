@@ -1,0 +1,559 @@
+"""The audit with the servers and migrations of nova, through openstacksdk."""
+
+import json
+
+import pytest
+
+from placement.objects import aggregate, resource_class
+from placement.tests.support.defects import TYPE, Host, compute_node
+from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
+from placement_insight.audit import manage as command
+from placement_insight.tests.support.nova_api import nova_api
+from placement_insight.tests.support.nova_documents import (
+    hypervisor,
+    migration,
+    server,
+    server_of_a_cell_that_is_down,
+)
+from placement_insight.tests.support.repairs import age, image, instance
+
+pytestmark = [
+    pytest.mark.parametrize("backend", ["sqlite"], indirect=True),
+    # openstacksdk warns of itself
+    pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning"),
+    pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK60Warning"),
+]
+
+
+@pytest.fixture
+def nova(monkeypatch):
+    with nova_api() as api:
+        values = {
+            "AUTH_URL": f"{api.url}/v3",
+            "USERNAME": "operator",
+            "PASSWORD": "secret",
+            "PROJECT_NAME": "admin",
+            "USER_DOMAIN_ID": "default",
+            "PROJECT_DOMAIN_ID": "default",
+            "REGION_NAME": "R",
+        }
+        for name, value in values.items():
+            monkeypatch.setenv(f"OS_{name}", value)
+        yield api
+
+
+@pytest.fixture
+def host(store):
+    host = Host(store)
+    set_inventories(store, host.uuid, VCPU=1000)
+    return host
+
+
+@pytest.fixture
+def audit(run_audit):
+    """Return a function that returns the codes and consumers that the audit finds."""
+
+    def run(*arguments):
+        status, printed, errors = run_audit("--live", "nova", "--json", *arguments)
+        assert status in (command.CLEAN, command.FOUND), errors
+        listed = json.loads(printed)["findings"]
+        return sorted((each["code"], each["rows"].get("consumer")) for each in listed)
+
+    return run
+
+
+def test_what_all_pages_lack_is_an_orphan(store, host, nova, audit):
+    alive = [instance(store, host, vcpus=1) for _ in range(7)]
+    orphan = instance(store, host)
+    nova.servers = [server(each) for each in alive]
+    assert audit() == [("orphaned_consumer", orphan)]
+    paths = [path for path, _, _ in nova.lists]
+    assert (paths.count("/servers/detail"), paths.count("/os-migrations")) == (4, 2)
+    assert {version for _, _, version in nova.lists} == {"2.69", "2.59", "2.53"}
+    assert nova.shows == [orphan]
+
+
+def test_a_server_that_is_only_found_by_its_uuid_is_alive(store, host, nova, audit):
+    """For instance a server that is soft-deleted."""
+    consumer = instance(store, host)
+    nova.servers = [server(uuid())]
+    nova.shown = {consumer}
+    assert audit() == []
+
+
+@pytest.mark.parametrize("type_", ["MIGRATION", None])
+def test_the_consumer_of_a_migration_is_alive(store, host, nova, audit, type_):
+    consumer, old, failed = (instance(store, host, type=type_, vcpus=1) for _ in range(3))
+    nova.servers = [server(host.consumer)]
+    nova.migrations = [
+        migration(consumer, host.consumer),
+        migration(old, host.consumer, status="confirmed"),
+        migration(failed, host.consumer, status="error"),
+    ]
+    types = ["--type", "unknown"] if type_ is None else []
+    untyped = [("untyped_consumers", None)] if type_ is None else []
+    assert audit(*types) == [("orphaned_consumer", old), *untyped]
+    assert nova.shows == ([old] if type_ is None else [])
+
+
+def test_a_migration_of_a_cell_that_was_down_for_a_moment_is_alive(store, host, nova, audit):
+    """The list of servers no longer shows that the cell was down."""
+    consumer = instance(store, host, type="MIGRATION")
+    nova.servers = [server(host.consumer)]
+    nova.migrations = [migration(consumer, host.consumer)]
+    nova.failures = {1: '{"migrations": []}'}
+    assert audit() == []
+
+
+def test_servers_of_cells_that_are_down_are_alive(store, host, nova, audit):
+    """Nova lists them with few fields, and leaves out their migrations."""
+    consumer, moving = instance(store, host), instance(store, host, type="MIGRATION")
+    orphan = instance(store, host)
+    nova.servers = [server_of_a_cell_that_is_down(consumer), server(host.consumer)]
+    assert audit() == [("orphaned_consumer", orphan)]
+    assert moving not in nova.shows
+
+
+def test_consumers_without_type_are_alive_while_a_cell_is_down(store, host, nova, audit):
+    """They may be those of migrations, which nova leaves out."""
+    instance(store, host, type=None)
+    nova.servers = [server_of_a_cell_that_is_down(uuid()), server(host.consumer)]
+    assert audit("--type", "unknown") == [("untyped_consumers", None)]
+
+
+@pytest.mark.parametrize(
+    ("status", "task_state", "is_found"),
+    [("ACTIVE", None, True), ("SHUTOFF", None, True), ("VERIFY_RESIZE", None, False),
+     ("MIGRATING", "migrating", False), ("ACTIVE", "rebuilding", False)],
+)  # fmt: skip
+def test_an_instance_on_two_hosts(store, host, *, nova, audit, status, task_state, is_found):
+    consumer = instance(store, host, Host(store))
+    nova.servers = [server(consumer, host.name, status, task_state)]
+    assert audit() == ([("doubled_consumer", consumer)] if is_found else [])
+    nova.migrations = [migration(uuid(), consumer)]
+    assert audit() == []
+
+
+# --- consumers without a type, and an empty cloud -----------------------------------------
+
+
+def test_consumers_without_a_type_are_compared_on_the_hosts_of_nova(store, host, nova, run_audit):
+    """Nova claims below 1.38. A consumer elsewhere may be of another service: it is counted."""
+    elsewhere = Host(store)
+    alive, orphan = (instance(store, host, type=None) for _ in range(2))
+    instance(store, elsewhere, type=None)
+    nova.servers = [server(alive, host.name), server(host.consumer)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    document = json.loads(run_audit("--live", "nova", "--json")[1])
+    found = {each["code"]: each for each in document["findings"]}
+    assert found["orphaned_consumer"]["rows"]["consumer"] == orphan
+    reason = (
+        "the list does not cover the consumer type unknown outside of its hosts (--type unknown)"
+    )
+    assert {"code": "orphaned_consumer", "count": 1, "reason": reason} in document["skipped"]
+    status, printed, _ = run_audit("--live", "nova")
+    assert (status, "Nothing found" in printed) == (command.FOUND, False)
+    assert f"1 not compared for orphaned_consumer: {reason}" in printed
+
+
+def test_a_type_that_is_named_is_the_only_one(store, host, nova, audit):
+    instance(store, host, type=None)
+    nova.servers = [server(host.consumer)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    assert audit("--type", "INSTANCE") == [("untyped_consumers", None)]
+
+
+def test_an_empty_cloud_is_audited(store, nova, run_audit):
+    assert run_audit("--live", "nova")[:2] == (command.CLEAN, "Nothing found\n")
+    nova.hypervisors = [hypervisor(uuid(), "cn1")]
+    status, printed, _ = run_audit("--live", "nova")
+    assert (status, printed.splitlines()[0]) == (
+        command.FOUND,
+        "1 error hypervisor_without_provider",
+    )
+
+
+def test_the_command_repeats_the_options(store, host, nova, run_audit, monkeypatch):
+    orphan = instance(store, host, type=None)
+    nova.servers = [server(host.consumer)]
+    options = ("--live", "nova", "--type", "unknown", "--allow-many-orphans")
+    _, printed, _ = run_audit(*options, "--grace-minutes", "5", "--code", "orphaned_consumer")
+    assert orphan in printed
+    assert (
+        "  command: placement-manage audit --live nova --type unknown --allow-many-orphans "
+        "--grace-minutes 5 --code orphaned_consumer --plan repair.plan" in printed
+    )
+
+
+# --- servers whose allocations are missing or elsewhere -----------------------------------
+
+
+def details(run_audit):
+    """Return the findings, and what was not compared except for the consumers of ``Host``."""
+    document = json.loads(run_audit("--live", "nova", "--json")[1])
+    skipped = [row for row in document["skipped"] if f"--type {TYPE}" not in row["reason"]]
+    return document["findings"], skipped
+
+
+def test_a_server_without_allocations(store, host, nova, run_audit):
+    lost = uuid()
+    nova.servers = [server(lost, host.name), server(host.consumer, host.name)]
+    (finding,), skipped = details(run_audit)
+    assert (finding["code"], finding["severity"]) == ("server_without_allocations", "error")
+    assert finding["rows"] == {"consumer": lost, "host": {"uuid": host.uuid, "name": host.name}}
+    assert finding["repair_command"] == (
+        f"nova-manage placement heal_allocations --instance {lost}"
+    )
+    assert skipped == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "counted"),
+    [
+        ({"status": "SHELVED_OFFLOADED", "host": None}, []),
+        ({"status": "ERROR", "host": None}, []),
+        ({"status": "BUILD", "host": None}, []),
+        ({"status": "RESIZE"}, ["the server is being moved"]),
+        ({"task_state": "migrating"}, ["the server is being moved"]),
+        ({"host": "unknown"}, ["no provider is the host of the server"]),
+    ],
+)
+def test_servers_that_need_no_allocations(store, host, *, nova, run_audit, changed, counted):
+    nova.servers = [server(uuid(), **{"host": host.name, **changed})]
+    findings, skipped = details(run_audit)
+    assert (findings, [row["reason"] for row in skipped]) == ([], counted)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_server_that_changes_during_the_audit(store, host, *, nova, run_audit, gone):
+    """It was deleted, or moved, after the list: its consumers are read later."""
+    consumer = uuid()
+    nova.servers = [server(consumer, host.name)]
+    nova.current = {consumer: server(consumer, "cn2")}
+    original = nova.show
+    if gone:
+        nova.show = lambda _uuid: (404, {"itemNotFound": {}})
+    findings, (row,) = details(run_audit)
+    assert (findings, row["reason"]) == ([], "the server changed while it was compared")
+    nova.show = original
+
+
+def test_a_server_whose_host_is_hidden_by_policy(store, host, nova, run_audit):
+    listed = server(uuid(), host.name)
+    del listed["OS-EXT-SRV-ATTR:hypervisor_hostname"]
+    nova.servers = [listed]
+    findings, (row,) = details(run_audit)
+    assert (findings, row["count"]) == ([], 1)
+    assert row["reason"] == "nova does not return the host of the server to this user"
+    claim(store, listed["id"], {Host(store).uuid: {"VCPU": 1}})
+    findings, skipped = details(run_audit)
+    assert {(each["code"], each["reason"]) for each in skipped} == {
+        ("allocations_on_other_host", row["reason"]),
+        ("doubled_consumer", row["reason"]),
+    }
+
+
+@pytest.mark.parametrize("type_", ["INSTANCE", None])
+def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_):
+    consumer, other = instance(store, host, type=type_), Host(store)
+    nova.servers = [server(consumer, other.name), server(host.consumer, host.name)]
+    nova.servers.append(server(other.consumer, other.name))
+    findings, skipped = details(run_audit)
+    (finding,) = (each for each in findings if each["severity"] == "error")
+    assert (finding["code"], finding["rows"]["consumer"]) == (
+        "allocations_on_other_host",
+        consumer,
+    )
+    assert finding["rows"]["host"] == {"uuid": other.uuid, "name": other.name}
+    assert finding["cause"] == (
+        f"nova says that the server is on {other.name}; its allocations are on {host.name}"
+    )
+    assert finding["repair_command"] == (
+        f"nova-manage placement heal_allocations --instance {consumer} --force"
+    )
+    assert skipped == []
+    nova.migrations = [migration(uuid(), consumer)]
+    findings, (row,) = details(run_audit)
+    assert [each for each in findings if each["severity"] == "error"] == []
+    assert (row["code"], row["reason"]) == (
+        "allocations_on_other_host",
+        "the server is being moved",
+    )
+
+
+def test_a_renamed_provider_is_the_host_by_its_uuid(store, host, nova, run_audit):
+    consumer = instance(store, host)
+    nova.servers = [server(consumer, "cn1.example.org"), server(host.consumer)]
+    nova.hypervisors = [hypervisor(host.uuid, "cn1.example.org")]
+    assert details(run_audit) == ([], [])
+
+
+def test_allocations_on_a_child_of_the_host(store, host, nova, run_audit):
+    child = new_provider(store, parent=host.uuid, PCPU=8)
+    consumer = uuid()
+    claim(store, consumer, {child: {"PCPU": 2}}, type="INSTANCE")
+    age(store)
+    nova.servers = [server(consumer, host.name), server(host.consumer, host.name)]
+    assert details(run_audit) == ([], [])
+
+
+def test_a_bare_metal_node_is_the_host_of_its_server(store, nova, run_audit):
+    """The name of its provider and of its hypervisor is its UUID; its service has another name."""
+    consumer, node = uuid(), uuid()
+    resource_class.ensure(store, "CUSTOM_BAREMETAL")
+    provider = new_provider(store, node, CUSTOM_BAREMETAL=1)
+    claim(store, consumer, {provider: {"CUSTOM_BAREMETAL": 1}}, type="INSTANCE")
+    age(store)
+    nova.servers = [server(consumer, node)]
+    nova.hypervisors = [hypervisor(provider, node)]
+    nova.aggregates = {uuid(): "az1"}
+    nova.hosts_of_aggregates = {key: ["ironic-compute"] for key in nova.aggregates}
+    assert details(run_audit) == ([], [])
+    # Nova does not synchronize the aggregates of nodes: an operator adds them.
+    aggregate.replace(store, provider, list(nova.aggregates), None)
+    # It reserves a node that has an instance: nothing is oversold without allocations.
+    nova.servers.append(server(uuid(), node))
+    assert details(run_audit) == ([], [])
+
+
+def test_the_source_of_an_evacuation_is_a_notice_while_it_is_down(
+    store, host, *, nova, run_audit, plan
+):
+    """Nova removes the allocations when the source returns."""
+    target = Host(store)
+    consumer = instance(store, host, target)
+    nova.servers = [server(consumer, target.name), server(host.consumer), server(target.consumer)]
+    nova.migrations = [migration(uuid(), consumer, "done", "evacuation", host.name)]
+    nova.hypervisors = [
+        hypervisor(host.uuid, host.name, "down"),
+        hypervisor(target.uuid, target.name),
+    ]
+    (finding,), _ = details(run_audit)
+    assert (finding["code"], finding["severity"]) == ("doubled_consumer", "notice")
+    assert finding["repair"] == f"none: nova removes the allocations when {host.name} returns"
+    assert finding["repair_command"] == ""
+    status, printed, _ = run_audit("--live", "nova", "--plan", plan, "--code", "doubled_consumer")
+    assert (status, printed.splitlines()[0]) == (0, f"0 actions planned in {plan}")
+    nova.hypervisors[0]["state"] = "up"
+    (finding,), _ = details(run_audit)
+    assert (finding["code"], finding["severity"]) == ("doubled_consumer", "error")
+
+
+def test_allocations_of_another_class_on_another_host(store, host, nova, run_audit):
+    """A provider with the trait of hosts shares nothing; storage that is shared has no trait."""
+    other, storage = new_provider(store, PGPU=4), new_provider(store, DISK_GB=100)
+    compute_node(store, other)
+    consumer = uuid()
+    amounts = {host.uuid: {"VCPU": 1}, other: {"PGPU": 1}, storage: {"DISK_GB": 5}}
+    claim(store, consumer, amounts, type="INSTANCE")
+    age(store)
+    nova.servers = [server(consumer, host.name), server(host.consumer, host.name)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name), hypervisor(other, "gpu1")]
+    (finding,), _ = details(run_audit)
+    assert (finding["code"], finding["rows"]["providers"]) == ("doubled_consumer", [other])
+
+
+@pytest.mark.parametrize("is_doubled", [True, False])
+def test_servers_whose_allocations_are_young_are_counted(
+    store, host, *, nova, run_audit, is_doubled
+):
+    other, consumer = Host(store), uuid()
+    hosts = (host, other) if is_doubled else (other,)
+    claim(store, consumer, {each.uuid: {"VCPU": 1} for each in hosts}, type="INSTANCE")
+    nova.servers = [server(consumer, host.name), server(host.consumer), server(other.consumer)]
+    code = "doubled_consumer" if is_doubled else "allocations_on_other_host"
+    reason = "younger than 30 minutes (--grace-minutes)"
+    found, skipped = details(run_audit)
+    assert (found, skipped) == ([], [{"code": code, "count": 1, "reason": reason}])
+    nova.servers[0]["OS-EXT-SRV-ATTR:hypervisor_hostname"] = other.name
+    assert is_doubled or details(run_audit) == ([], [])
+
+
+# --- aggregates ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [["domain-c7", "vc2"], ["cn1.a.org", "cn1.b.org"]])
+def test_a_compute_service_with_another_name(store, host, *, nova, run_audit, names):
+    """A cluster of VMware, the option ``host``, or a name that two hypervisors could have."""
+    other, az1 = Host(store), uuid()
+    aggregate.replace(store, host.uuid, [az1], None)
+    nova.servers = [server(host.consumer), server(other.consumer)]
+    nova.hypervisors = [
+        hypervisor(each.uuid, name) for each, name in zip((host, other), names, strict=True)
+    ]
+    nova.services = {host.uuid: "cn1", other.uuid: "cn2"}
+    nova.aggregates, nova.hosts_of_aggregates = {az1: "az1"}, {az1: ["cn1"]}
+    assert details(run_audit) == ([], [])
+    nova.hosts_of_aggregates = {az1: ["cn2"]}
+    findings, _ = details(run_audit)
+    found = {each["rows"]["provider"]["uuid"]: each["rows"]["extra"] for each in findings}
+    assert found[host.uuid] == [{"uuid": az1, "name": "az1"}]
+
+
+def test_aggregates_of_nova_are_compared(store, host, nova, run_audit):
+    """The services of an aggregate may have short names; other aggregates are not of nova."""
+    az1, az2, storage = uuid(), uuid(), uuid()
+    other = Host(store)
+    aggregate.replace(store, host.uuid, [az2, storage], None)
+    aggregate.replace(store, other.uuid, [az1], None)
+    nova.servers = [server(host.consumer), server(other.consumer)]
+    nova.hypervisors = [
+        hypervisor(host.uuid, f"{host.name}.example.org"),
+        hypervisor(other.uuid, other.name),
+    ]
+    nova.aggregates = {az1: "az1", az2: "az2"}
+    nova.hosts_of_aggregates = {az1: [host.name, other.name], az2: []}
+    status, printed, _ = run_audit("--live", "nova", "--json")
+    (finding,) = json.loads(printed)["findings"]
+    assert (status, finding["code"], finding["severity"]) == (
+        command.FOUND,
+        "aggregates_of_nova",
+        "warning",
+    )
+    assert finding["rows"] == {
+        "provider": {"uuid": host.uuid, "name": host.name},
+        "missing": [{"uuid": az1, "name": "az1"}],
+        "extra": [{"uuid": az2, "name": "az2"}],
+        "aggregates": [storage],
+    }
+    assert finding["repair_command"] == "nova-manage placement sync_aggregates"
+    nova.hosts_of_aggregates = {az1: [other.name], az2: []}
+    (finding,), _ = details(run_audit)
+    assert finding["repair_command"] == (
+        "openstack --os-placement-api-version 1.1 resource provider aggregate set "
+        f"--aggregate {storage} {host.uuid}"
+    )
+    nova.refused = {"os-aggregates": 403}
+    findings, (row,) = details(run_audit)
+    assert (findings, row["reason"]) == ([], "nova does not list its aggregates to this user")
+
+
+def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova, run_audit):
+    """More hypervisors than a page has; while a cell is down they are not compared."""
+    compute_node(store, host.uuid)
+    nova.servers = [server(host.consumer)]
+    nova.hypervisors = [hypervisor(uuid(), f"new{number}") for number in range(4)]
+
+    def found():
+        listed = json.loads(run_audit("--live", "nova", "--json")[1])["findings"]
+        return [(each["code"], each["repair_command"].split()[-1]) for each in listed]
+
+    missing = sorted((each["id"], each["hypervisor_hostname"]) for each in nova.hypervisors)
+    assert found() == [
+        *(("hypervisor_without_provider", name) for _, name in missing),
+        ("provider_without_hypervisor", host.name),
+    ]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    assert found() == []
+    nova.hypervisors = [hypervisor(uuid(), "new")]
+    nova.servers = [server_of_a_cell_that_is_down(instance(store, host))]
+    assert found() == [("hypervisor_without_provider", "new")]
+    listed = "a cell of nova is down, whose migrations and hypervisors are not listed"
+    _, skipped = details(run_audit)
+    assert {(each["code"], each["count"], each["reason"]) for each in skipped} == {
+        ("allocations_on_other_host", 1, "the cell of the server is down"),
+        ("doubled_consumer", 1, "the cell of the server is down"),
+        ("provider_without_hypervisor", 1, listed),
+    }
+    _, printed, _ = run_audit("--live", "nova", "--code", "provider_without_hypervisor")
+    assert printed.splitlines()[1] == f"1 not compared for provider_without_hypervisor: {listed}"
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 406, 500, 503])
+@pytest.mark.parametrize("request_number", [1, 2, 3])
+def test_a_list_that_fails_is_refused(
+    store, host, *, nova, run_audit, plan, status, request_number
+):
+    consumers = [instance(store, host, vcpus=1) for _ in range(7)]
+    nova.servers = [server(each) for each in consumers[:6]]
+    nova.failures = dict.fromkeys(range(request_number, 20), status)
+    before = image(store)
+    assert_refused(run_audit, plan, "could not be listed")
+    assert image(store) == before
+
+
+def assert_refused(run_audit, plan, sentence):
+    status, printed, errors = run_audit("--live", "nova", "--plan", plan)
+    assert (status, printed) == (1, ""), errors
+    assert sentence in errors
+    assert "Traceback" not in errors
+    assert not plan.exists()
+
+
+@pytest.mark.parametrize(
+    "body", ['{"servers": [{"id": "', "", "[]", '{"servers": null}', '{"servers": [1]}', "<html>"]
+)
+def test_a_page_that_is_cut_off_is_refused(store, host, *, nova, run_audit, plan, body):
+    nova.servers = [server(instance(store, host, vcpus=1)) for _ in range(7)]
+    nova.failures = {3: body}
+    assert_refused(run_audit, plan, "a page of /servers/detail")
+
+
+def test_pages_that_do_not_go_on_are_refused(store, host, nova, run_audit, plan):
+    nova.servers = [server(uuid())] * 9
+    assert_refused(run_audit, plan, "cannot be the marker of the next page")
+
+
+def test_a_page_that_ends_without_uuid_is_refused(store, host, nova, run_audit, plan):
+    nova.servers = [server(uuid()) for _ in range(7)]
+    nova.failures = {3: '{"servers": [{}]}'}
+    assert_refused(run_audit, plan, "cannot be the marker of the next page")
+
+
+def test_an_entry_without_uuid_is_refused(store, host, nova, run_audit, plan):
+    nova.servers = [server("instance-1")]
+    assert_refused(run_audit, plan, "is not a UUID")
+
+
+def test_an_empty_list_is_refused(store, host, nova, run_audit, plan):
+    instance(store, host)
+    assert_refused(run_audit, plan, "is empty")
+    assert run_audit("--live", "nova", "--plan", plan, "--allow-many-orphans")[0] == command.FOUND
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        (503, {"computeFault": {"code": 503, "message": "Service Unavailable"}}),
+        (404, {"message": "No such path on this proxy"}),
+    ],
+    ids=["503", "404 of a proxy"],
+)
+def test_a_confirmation_that_fails_is_refused(
+    store, host, *, nova, run_audit, plan, monkeypatch, response
+):
+    instance(store, host)
+    nova.servers = [server(uuid())]
+    original = type(nova).respond
+
+    def fail(api, path, query, version):
+        if path.startswith("/servers/") and path != "/servers/detail":
+            return response
+        return original(api, path, query, version)
+
+    monkeypatch.setattr(type(nova), "respond", fail)
+    assert_refused(run_audit, plan, "could not be listed")
+
+
+def test_a_nova_that_is_too_old_is_refused(store, host, nova, run_audit, plan):
+    nova.newest = "2.65"
+    nova.servers = [server(uuid())]
+    assert_refused(run_audit, plan, "2.69")
+
+
+def test_a_wrong_password_of_keystone_is_refused(store, host, nova, run_audit, plan):
+    nova.token_status = 401
+    assert_refused(run_audit, plan, "requires authentication")
+
+
+def test_a_nova_that_is_not_reached_is_refused(store, host, *, nova, run_audit, plan, monkeypatch):
+    monkeypatch.setenv("OS_AUTH_URL", "http://127.0.0.1:9/v3")
+    assert_refused(run_audit, plan, "127.0.0.1")
+
+
+def test_missing_credentials_are_refused(store, host, run_audit, plan, monkeypatch):
+    for name in ("OS_CLOUD", "OS_AUTH_URL"):
+        monkeypatch.delenv(name, raising=False)
+    status, _, errors = run_audit("--live", "nova", "--plan", plan, "--os-cloud", "nowhere")
+    assert (status, "nowhere" in errors, "Traceback" in errors) == (1, True, False)
+    assert not plan.exists()

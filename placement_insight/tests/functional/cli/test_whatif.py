@@ -1,0 +1,221 @@
+"""``openstack placement drain``: the answer first, then the moves."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from keystoneauth1.exceptions import ClientException
+
+from placement.tests.support.processes import ApiProcess
+from placement_insight.cli.names import CommandNames
+from placement_insight.tests.support.nova_api import nova_api
+from placement_insight.tests.support.nova_documents import server
+from placement_insight.tests.support.openstack_client import Client, add_claim, add_host
+
+SMALL, LARGE = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(2))
+RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+# the tests share one service
+pytestmark = pytest.mark.xdist_group("client resources")
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory):
+    """A host with a small and a large server, and two smaller hosts."""
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+        service.get()
+        cn1 = add_host(service.url, "cn1.example.org", aggregates=[RACK], VCPU=16)
+        add_host(service.url, "cn2.example.org", VCPU=8)
+        add_host(service.url, "cn3.example.org", aggregates=[RACK], VCPU=4)
+        add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
+        add_claim(service.url, LARGE, {cn1: {"VCPU": 12}})
+        yield Client(service.url)
+
+
+def test_the_answer_comes_first(openstack):
+    result = openstack.run("placement drain", "cn1", "--keep", "none")
+    assert result.returncode == 1
+    first, assumed = result.stderr.splitlines()
+    assert first == (
+        "cn1.example.org: 1 of 2 servers fit elsewhere, on 1 host; 1 does not: "
+        f"{LARGE} (needs 12 VCPU; the most that one host has free is 8 (cn2.example.org))"
+    )
+    assert assumed.startswith("  Only Nova knows server groups")
+    table = result.stdout.splitlines()
+    assert max(map(len, table)) <= 80
+    assert [cell.strip() for cell in table[3].split("|")[1:-1]] == [
+        SMALL,
+        "cn1.example.org",
+        "cn3.example.org",
+    ]
+
+
+def test_moves_are_data(openstack):
+    result = openstack.run("placement drain", "--aggregate", RACK, "-f", "json")
+    assert result.returncode == 1
+    (move,) = json.loads(result.stdout)
+    assert move["consumer"] == SMALL
+    assert [each["name"] for each in move["to"]] == ["cn2.example.org"]
+    assert list(move["allocations"].values()) == [{"VCPU": 2}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Name a host, or give --aggregate or --rack."),
+        ([""], "No provider has the name ''. Similar names: "),
+        (["cn9"], "No provider has the name cn9. Similar names: "),
+        (["--rack", "CUSTOM_RACK_9"], "There is no provider with root trait CUSTOM_RACK_9"),
+        (["cn1", "--keep", "racks"], "traits:PREFIX"),
+    ],
+)
+def test_nothing_to_drain_is_an_error(openstack, arguments, sentence):
+    assert sentence in openstack.refused("placement drain", *arguments)
+
+
+def test_hosts_without_servers(openstack):
+    result = openstack.run("placement drain", "cn2", "cn3")
+    assert result.returncode == 0
+    assert result.stderr.startswith("cn2.example.org, cn3.example.org: no servers to move\n")
+
+
+def test_hosts_that_cannot_fail(openstack):
+    result = openstack.run("placement survive", "--keep", "none")
+    assert result.returncode == 1
+    assert result.stderr.startswith(
+        "2 of 3 domains survive\n"
+        "  cn1.example.org: needs 12 VCPU; the most that one host has free is 8 "
+        "(cn2.example.org)\n"
+    )
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "cn1.example.org" in result.stdout
+    result = openstack.run("placement survive", "--by", "aggregate", "-f", "json")
+    (failed,) = json.loads(result.stdout)
+    assert (failed["name"], failed["stuck"], failed["lacks"]) == (RACK, 1, {"VCPU": 12})
+
+
+EXPLAIN = ("allocation candidate explain", "--in-tree", "cn1", "--keep", "none", "--make-room")
+
+
+def test_room_for_a_request(openstack):
+    result = openstack.run(*EXPLAIN, "--resource", "VCPU=4", "-f", "json")
+    assert result.returncode == 0
+    room = json.loads(result.stdout)["room"]
+    (first,) = room["rooms"]
+    assert (first["moved"], first["minimal"], first["consumers"][0]["uuid"]) == (1, True, SMALL)
+    table = openstack.run(*EXPLAIN, "--resource", "VCPU=4").stdout
+    assert f"cn1.example.org: 1 server moves, VCPU:2: {SMALL} to cn3.example.org" in unwrapped(
+        table
+    )
+
+
+def test_servers_that_may_be_evicted(openstack):
+    arguments = (*EXPLAIN, "--resource", "VCPU=9", "--host", "cn1", "-f", "json")
+    moved = json.loads(openstack.run(*arguments).stdout)["room"]
+    assert (moved["reason"], moved["rooms"]) == ("nowhere_to_move", [])
+    evicted = openstack.run(*arguments, "--evictable", f"consumer={LARGE}").stdout
+    (first,) = json.loads(evicted)["room"]["rooms"]
+    assert [each["uuid"] for each in first["consumers"]] == [LARGE]
+    assert "older_than=<time>" in openstack.refused(*arguments, "--evictable", "host=cn1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--resource", "VCPU=9", "--keep", "none"], "Add --make-room."),
+        (["--resource", "VCPU=9", "--evictable", "type=INSTANCE"], "Add --make-room."),
+        (["--request-id", "req-1", "--make-room"], "--make-room needs the query of a request"),
+    ],
+)
+def test_options_of_room_without_room_or_a_request(openstack, arguments, sentence):
+    assert sentence in openstack.refused("allocation candidate explain", *arguments)
+
+
+def unwrapped(table):
+    """Return the text of the cells of the second column."""
+    return " ".join(line.split("|")[2].strip() for line in table.splitlines() if "|" in line)
+
+
+def test_reasons_have_the_names_of_aggregates(tmp_path):
+    with (
+        ApiProcess(tmp_path, "--development", "--port", "0") as service,
+        nova_api() as nova,
+    ):
+        service.get()
+        cn1 = add_host(service.url, "cn1", aggregates=[RACK], VCPU=8)
+        add_host(service.url, "cn2", VCPU=8)
+        add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
+        nova.token_id, nova.placement_url = "admin", service.url
+        nova.aggregates = {RACK: "rack-1"}
+        openstack = Client("", *nova.credentials())
+        reason = f"no other enabled host has the aggregate rack-1 ({RACK}) of its host"
+        for command in ("placement drain cn1", "placement survive"):
+            assert reason in openstack.run(command).stderr
+            assert nova.named.count("os-aggregates") == 1
+            nova.named.clear()
+        nova.refused["os-aggregates"] = 403
+        unnamed = reason.replace(f"rack-1 ({RACK})", RACK)
+        assert unnamed in openstack.run("placement survive").stderr
+
+
+def group(policy, *members, **rules):
+    return {"id": "g", "name": "g", "policy": policy, "rules": rules, "members": list(members)}
+
+
+def test_server_groups_of_nova_constrain_the_plan(tmp_path):
+    uuids = [f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(3)]
+    first, second, other = uuids
+    with (
+        ApiProcess(tmp_path, "--development", "--port", "0") as service,
+        nova_api() as nova,
+    ):
+        service.get()
+        hosts = [
+            add_host(service.url, f"cn{number}", VCPU=vcpu)
+            for number, vcpu in enumerate((16, 8, 4, 6))
+        ]
+        add_claim(service.url, first, {hosts[0]: {"VCPU": 2}})
+        add_claim(service.url, second, {hosts[0]: {"VCPU": 2}})
+        add_claim(service.url, other, {hosts[2]: {"VCPU": 1}})
+        nova.token_id, nova.placement_url = "admin", service.url
+        names = {uuid: f"web-{n}" for n, uuid in enumerate(uuids)}
+        nova.servers = [server(uuid, name=name) for uuid, name in names.items()]
+
+        def plan(*groups):
+            nova.groups = [*[group("soft-affinity", *uuids)] * 3, *groups]  # two pages
+            result = Client("", *nova.credentials()).run("placement drain cn0", "-f", "json")
+            targets = {each["name"]: each["to"][0]["name"] for each in json.loads(result.stdout)}
+            return targets, result.stderr
+
+        def room(*groups):
+            nova.groups = list(groups)
+            arguments = ("--resource", "VCPU=14", "--host", "cn0", "--make-room", "-f", "json")
+            result = Client("", *nova.credentials()).run(EXPLAIN[0], *arguments)
+            (found,) = json.loads(result.stdout)["room"]["rooms"]
+            return {names[each["uuid"]]: each["to"]["name"] for each in found["consumers"]}
+
+        targets, text = plan()
+        assert targets == {"web-0": "cn2", "web-1": "cn3"}
+        assert "Only Nova knows server groups" in text
+        targets, text = plan(group("anti-affinity", *uuids))
+        assert targets == {"web-0": "cn3", "web-1": "cn1"}
+        assert "The plan keeps the rules of server groups" in text
+        pairs = group("anti-affinity", *uuids, max_server_per_host=2)
+        assert plan(pairs)[0] == {"web-0": "cn2", "web-1": "cn3"}
+        assert plan(group("affinity", first, second))[0] == {"web-0": "cn3", "web-1": "cn3"}
+        assert room() == {"web-0": "cn2"}
+        assert room(group("anti-affinity", first, other)) == {"web-1": "cn2"}
+        # the group of web-1 is known after the first plan that moves it
+        groups = (group("anti-affinity", first, other), group("anti-affinity", second, other))
+        assert set(room(*groups).values()) == {"cn3"}
+        nova.refused["os-server-groups"] = 403
+        assert plan(group("anti-affinity", *uuids))[0] == {"web-0": "cn2", "web-1": "cn3"}
+
+
+def test_a_part_of_the_server_groups_is_not_used():
+    class Names(CommandNames):
+        def _rows(self, _service, path, *_):
+            if path.endswith("offset=0"):
+                return [group("affinity", "a", "b")]
+            raise ClientException
+
+    assert not Names(SimpleNamespace(client_manager=None)).groups_of(["a"])

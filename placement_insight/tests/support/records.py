@@ -1,0 +1,23 @@
+"""Records of refused requests, as the recorder writes them."""
+
+from datetime import UTC, datetime
+
+from placement_insight.explain.records.model import RecordedRequest, new_id
+
+
+def record(number=0):
+    now = datetime.now(UTC)
+    return RecordedRequest(
+        id=new_id(now),
+        created_at=now.replace(tzinfo=None),
+        kind="no_candidates",
+        reason="capacity",
+        request_id=f"req-{number}",
+        global_request_id=None,
+        project_id="p",
+        user_id="u",
+        microversion="1.39",
+        query="resources=VCPU:1",
+        claim=None,
+        explanation="{}",
+    )

@@ -1,0 +1,152 @@
+"""Which consumers a list of live consumers is compared with, and what the comparison finds."""
+
+import os
+from argparse import Namespace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from placement_insight.audit.consumers.model import ListedConsumer
+from placement_insight.audit.live_consumers import Comparison, live_findings
+from placement_insight.audit.model import AuditedProviders, InvalidList, LiveConsumers, young
+
+AT = datetime(2026, 11, 22)
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+PROVIDERS = AuditedProviders(
+    names={"cn1": "cn1", "numa": "numa", "cn2": "cn2"},
+    roots={"cn1": "cn1", "numa": "cn1", "cn2": "cn2"},
+    hosts={"cn1"},
+)
+ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
+
+
+def consumer(uuid, *providers, type="INSTANCE", at=AT - SECOND):  # noqa: A002
+    allocations = {provider: {"VCPU": 1} for provider in providers}
+    return ListedConsumer(uuid, "demo", "me", type, 1, AT - SECOND, at, allocations, {})
+
+
+def compared(*consumers, hosts=(), types=("INSTANCE",)):
+    live = LiveConsumers(dict(hosts), AT, frozenset(types))
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add(consumers)
+    return comparison
+
+
+def lists(comparison):
+    """Return the orphans, the number of compared consumers, and the findings about servers."""
+    found = [(each.code, each.consumer) for each in comparison.of_servers()]
+    return comparison.orphans, comparison.compared, found
+
+
+def test_consumers_written_after_the_list_are_not_compared():
+    young, old = consumer("a", "cn1", at=AT), consumer("b", "cn1", at=None)
+    assert lists(compared(young, old)) == ([old], 1, [])
+
+
+def test_consumers_of_other_types_are_not_compared():
+    migration, unknown = consumer("a", "cn1", type="MIGRATION"), consumer("b", "cn1", type=None)
+    assert lists(compared(migration, unknown, types=["unknown"])) == ([unknown], 1, [])
+
+
+def test_a_consumer_without_allocations_is_compared_but_is_no_orphan():
+    assert lists(compared(consumer("a"))) == ([], 1, [])
+
+
+def test_an_instance_is_on_its_host_once():
+    within, doubled = consumer("A", "cn1", "numa"), consumer("b", "cn1", "cn2")
+    moving, migration = consumer("c", "cn1", "cn2"), consumer("d", "cn1", "cn2", type="MIGRATION")
+    hosts = {"a": "cn1", "b": "cn2", "c": None, "d": "cn1"}
+    found = compared(within, doubled, moving, migration, hosts=hosts.items())
+    assert lists(found) == ([], 3, [("doubled_consumer", "b")])
+
+
+@pytest.mark.parametrize(
+    ("codes", "found"),
+    [
+        ([], ["orphaned_consumer", "doubled_consumer"]),
+        (["doubled_consumer"], ["doubled_consumer"]),
+        (["orphaned_consumer"], ["orphaned_consumer", "doubled_consumer"]),
+    ],
+)
+def test_orphans_are_only_looked_for_if_they_are_asked_for(tmp_path, codes, found):
+    path = tmp_path / "servers"
+    path.write_text(f"{ONE} cn2\n")
+    options = Namespace(
+        live=str(path), type=[], allow_many_orphans=False, grace_minutes=30, code=codes
+    )
+    consumers = consumer("a", "cn1", at=AT), consumer(ONE, "cn1", "cn2", at=AT)
+    findings = live_findings(consumers, PROVIDERS, options, lambda: None)
+    assert [finding.code for finding in findings.findings] == found
+    assert findings.findings[-1].rows["providers"] == ["cn1"]
+
+
+@pytest.mark.parametrize(
+    ("orphans", "number", "is_refused"),
+    [(0, 1, False), (10, 10, False), (11, 22, False), (11, 21, True), (50, 60, True)],
+)
+def test_most_consumers_are_not_orphans(orphans, number, is_refused):
+    names = [f"{position}" for position in range(number)]
+    comparison = compared(
+        *(consumer(name, "cn1") for name in names),
+        hosts=dict.fromkeys(names[orphans:] or ["other"], "cn1").items(),
+    )
+    if is_refused:
+        with pytest.raises(InvalidList, match=f"{orphans} of {number} consumers, more"):
+            comparison.check_list()
+    else:
+        comparison.check_list()
+
+
+def test_what_the_list_lacks_and_is_not_compared_is_counted_with_the_reason(tmp_path):
+    """The list has one instance; the others have each another reason to be left out."""
+    path = tmp_path / "servers"
+    path.write_text(f"{ONE} cn2\n")
+    os.utime(path, ((AT - 2 * HOUR).replace(tzinfo=UTC).timestamp(),) * 2)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    consumers = (
+        consumer(ONE, "cn2", at=now),
+        consumer("young", "cn1", at=now),
+        consumer("young without allocations", at=now),
+        consumer("newer", "cn1", at=AT - HOUR),
+        consumer("pod", "cn1", type="POD", at=AT - 3 * HOUR),
+        consumer("young pod", "cn1", type="POD", at=now),
+        consumer("unknown", "cn1", type=None, at=AT - 3 * HOUR),
+        consumer("orphan", "cn1", at=AT - 3 * HOUR),
+    )
+    options = Namespace(
+        live=str(path), type=[], allow_many_orphans=False, grace_minutes=30, code=[]
+    )
+    found = live_findings(consumers, PROVIDERS, options, lambda: None)
+    assert [finding.rows["consumer"] for finding in found.findings] == ["orphan"]
+    uncovered = "the list does not cover the consumer type {0} (--type {0})"
+    assert [(row.count, row.reason) for row in found.skipped] == [
+        (2, uncovered.format("POD")),
+        (1, uncovered.format("unknown")),
+        (1, "written after the list"),
+        (1, "younger than 30 minutes (--grace-minutes)"),
+    ]
+    options.code = ["doubled_consumer"]
+    assert live_findings(consumers, PROVIDERS, options, lambda: None).skipped == []
+
+
+def test_a_list_without_hosts_does_not_compare_them(tmp_path):
+    path = tmp_path / "servers"
+    path.write_text(f"{ONE}\n{ONE[:-1]}2\n")
+    options = Namespace(
+        live=str(path), type=[], allow_many_orphans=False, grace_minutes=30, code=[]
+    )
+
+    def skipped(*expected):
+        found = live_findings([consumer(ONE, "cn1", "cn2")], PROVIDERS, options, lambda: None)
+        assert [each.code for each in found.findings] == [*expected]
+        return {(row.code, row.count, row.reason) for row in found.skipped}
+
+    assert skipped() == {
+        ("allocations_on_other_host", 1, "the list has no hosts"),
+        ("doubled_consumer", 1, "the list has no hosts"),
+        ("server_without_allocations", 1, "the list has no hosts"),
+    }
+    path.write_text(f"{ONE} None\n{ONE[:-1]}2 cn1\n")
+    options.code = ["doubled_consumer"]
+    assert skipped("server_without_allocations") == set()

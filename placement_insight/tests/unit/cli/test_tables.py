@@ -1,0 +1,121 @@
+"""Tables fit the terminal; UUIDs are shown whole."""
+
+import io
+import json
+import re
+from uuid import UUID
+
+import pytest
+from prettytable import PrettyTable
+
+from placement_insight.cli import tables
+from placement_insight.cli.allocation import ListAllocationRequest
+from placement_insight.cli.cells import Shown, facts
+from placement_insight.fitted_tables import fitted, fitted_lines, shortened
+
+UUIDS = [str(UUID(int=number)) for number in range(1, 4)]
+COLUMNS = ("uuid", "project", "rows", "cause", "consumers")
+ROWS = [
+    (uuid, "0" * 32, f"consumer: web ({uuid}); provider: cn1 ({UUIDS[0]}): VCPU 4", "x" * 80, 3)
+    for uuid in UUIDS
+]
+
+
+def lines_of(width):
+    return fitted(COLUMNS, ROWS, width, ("uuid", "rows"))
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 160, 200, 400])
+def test_a_table_is_not_wider_than_the_terminal(width):
+    columns, rows = lines_of(width)
+    for row in rows:
+        assert sum(len(str(cell)) + 3 for cell in row) + 1 <= width
+        for text in row:
+            for part in re.findall(r"[0-9a-f]+-[0-9a-f-]*", str(text)):
+                UUID(part)
+    assert columns[0] == "uuid"
+
+
+def test_less_important_columns_are_left_out():
+    assert [len(lines_of(width)[0]) for width in (45, 80, 200, 400)] == [1, 2, 3, 5]
+    assert lines_of(80)[0] == ["uuid", "rows"]
+    assert lines_of(400) == ([*COLUMNS], [[*row] for row in ROWS])
+
+
+def test_80_characters_have_the_request_beside_time_reason_and_count():
+    command = ListAllocationRequest
+    row = ("2026-11-26T03:21:46Z", "unknown_trait", 1, "resources=VCPU:4&" * 9, "req-" + UUIDS[0])
+    columns, (cut,) = fitted(
+        ("at", "reason", "count", "request", "request_id"), [row], 80, command.important
+    )
+    assert columns == ["at", "reason", "count", "request"]
+    assert cut[3].startswith("resources=VCPU:4&")
+
+
+def test_an_object_is_one_row_and_none_is_empty():
+    cell = Shown({"VCPU": 1, "DISK_GB": 2}, "\n".join)
+    assert tables.in_one_line((cell, None, 7)) == ["VCPU; DISK_GB", "", 7]
+
+
+def test_nested_values_are_json_for_scripts():
+    values = [{"a": [1, None, True]}, ["ü"], Shown({"x": "'"}, str), "text", 3]
+    shown = tables.with_json(values)
+    assert [json.loads(text) for text in shown[:3]] == [{"a": [1, None, True]}, ["ü"], {"x": "'"}]
+    assert shown[3:] == ["text", 3]
+
+
+def test_lines_of_fields_break_no_uuid_and_no_name():
+    text = f"not in aggregate {UUIDS[0]}, best: new-az2-r11-02 has 96 free\nlimit=1"
+    names = ("query", "text", "without", "none", "fits")
+    values = tables.wrapped_values(
+        names, [f"member_of=in:{UUIDS[0]},{UUIDS[1]}", text, [], None, True], 60
+    )
+    assert values[0] == f"member_of=in:{UUIDS[0]},\n{UUIDS[1]}"
+    assert all(len(line) <= 60 - len("without") - 7 for line in values[1].split("\n"))
+    assert re.sub(r"\s+", " ", values[1]) == text.replace("\n", " ")
+    assert UUIDS[0] in values[1]
+    assert "new-az2-r11-02" in values[1]
+    assert values[2:] == ["", "", True]
+
+
+def test_uuids_beside_names_are_left_out_before_a_text_is_cut():
+    line = f"provider: cn1 ({UUIDS[0]}): VCPU 4, capacity 2"
+    assert shortened(line, 40) == "provider: cn1: VCPU 4, capacity 2"
+    assert shortened(line, 25) == "provider: cn1: VCPU 4, c…"
+    assert shortened(line, 60) == f"provider: cn1 ({UUIDS[0]}): VCPU…"
+    assert shortened(line, len(line)) == line
+    assert shortened(f"trees: {UUIDS[0]}", 20) == "trees:…"
+
+
+def test_nested_values_of_a_table_are_json():
+    assert tables.in_one_line(({"VCPU": 1}, [], ["a"])) == ['{"VCPU": 1}', "", '["a"]']
+    assert facts({"resources": {"VCPU": None}}).human_readable() == 'resources: {"VCPU": null}'
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_sentences_fit_a_terminal_and_are_whole_in_a_pipe(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = f"No host:\n  cmp-12: no other enabled host has {UUIDS[0]} of its host"
+    assert fitted_lines(text, io.StringIO()) == text
+    assert fitted_lines(text, Terminal()).split("\n") == [
+        "No host:",
+        "  cmp-12: no other enabled host has",
+        f"    {UUIDS[0]}",
+        "    of its host",
+    ]
+
+
+def test_wide_characters_count_twice():
+    uuid, name = UUIDS[0], "研发部" * 9
+    columns, ((shown_uuid, shown_name),) = fitted(
+        ["uuid", "name"], [[uuid, name]], 80, ["uuid", "name"]
+    )
+    assert (columns, shown_uuid) == (["uuid", "name"], uuid)
+    table = PrettyTable(columns)
+    table.add_row([shown_uuid, shown_name])
+    assert len(table.get_string().splitlines()[0]) <= 80
+    assert shown_name == f"{name[:18]}…"

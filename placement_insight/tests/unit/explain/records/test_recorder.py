@@ -1,0 +1,285 @@
+"""The recorder, on a store that is slow, away, or counts."""
+
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from placement import exception
+from placement.tests.support.loggers import messages
+from placement.tests.support.waiting import SECONDS_TO_WAIT
+from placement_insight.explain.records import recorder as recorders
+from placement_insight.explain.records.model import LARGEST_ID, RecordedRequest, first_id, new_id
+from placement_insight.explain.records.recorder import Recorder, RecorderSettings
+from placement_insight.tests.support.records import record
+
+
+@dataclass
+class Memory:
+    """A store that keeps what is recorded, and can be stopped or broken."""
+
+    rows: list[RecordedRequest] = field(default_factory=list)
+    pruned: list[tuple[int, int, int]] = field(default_factory=list)
+    calls: int = 0
+    error: Exception | None = None
+    gate: threading.Event | None = None
+    entered: threading.Event = field(default_factory=threading.Event)
+    attempts: int | None = None
+    superseding: list[list[str]] = field(default_factory=list)
+
+    def with_max_attempts(self, attempts):
+        self.attempts = attempts
+        return self
+
+    def write(self, work, *arguments):
+        self.calls += 1
+        self.entered.set()
+        if self.gate is not None:
+            assert self.gate.wait(SECONDS_TO_WAIT)
+        if self.error is not None:
+            raise self.error
+        return work(self, *arguments)
+
+    def add(self, records):
+        self.rows += records
+        return len(records)
+
+    def prune(self, oldest_id, keep, at_most):
+        self.pruned.append((oldest_id, keep, at_most))
+        removed = min(max(len(self.rows) - keep, 0), at_most)
+        del self.rows[:removed]
+        return removed
+
+    def supersede(self, found):
+        self.superseding.append(list(found))
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """A store whose transactions are their own statements."""
+    monkeypatch.setattr(recorders, "sql", Memory)
+    return Memory()
+
+
+@pytest.fixture
+def recorder(store, clock):
+    return Recorder(
+        store,
+        RecorderSettings(record_max_rows=200, record_per_second=5),
+        clock,
+        clock,
+        lambda *_: None,
+    )
+
+
+def test_requests_are_superseded_for_five_seconds_whatever_the_time_of_day(store, recorder, clock):
+    """Other processes may write their counts in this time."""
+    recorder.found("global-1")
+    for _ in range(3):
+        recorder.flush()
+        clock.now += 4
+    assert store.superseding == [["global-1"]] * 3
+    recorder.flush()
+    assert len(store.superseding) == 3
+
+
+# --- rate ---------------------------------------------------------------------------------
+
+
+def test_so_many_a_second_are_admitted_and_each_kind_by_itself(recorder, clock):
+    assert [recorder.admits("a") for _ in range(22)] == [True] * 20 + [False] * 2
+    assert recorder.admits("b")
+    clock.now += 0.5
+    assert [recorder.admits("a") for _ in range(3)] == [True, True, False]
+
+
+def test_a_quiet_hour_saves_nothing_up(recorder, clock):
+    recorder.admits("a")
+    clock.now += 3600
+    assert sum(recorder.admits("a") for _ in range(100)) == 20
+
+
+def explained(recorder, clock, seconds, kind="a"):
+    """Return whether an explanation that takes so long is admitted."""
+    with recorder.explanation(kind) as is_admitted:
+        clock.now += seconds if is_admitted else 0
+    return is_admitted
+
+
+def test_short_explanations_are_limited_by_their_number_only(recorder, clock):
+    assert [explained(recorder, clock, 0) for _ in range(21)] == [True] * 20 + [False]
+    clock.now += 1
+    assert [explained(recorder, clock, 0) for _ in range(6)] == [True] * 5 + [False]
+
+
+def test_long_explanations_take_a_twentieth_of_the_time(recorder, clock):
+    started_at, admitted = clock.now, 0
+    for _ in range(1000):
+        admitted += explained(recorder, clock, 0.2)
+        clock.now += 1
+    assert 0.2 * admitted / (clock.now - started_at) == pytest.approx(0.05, rel=0.05)
+
+
+def test_long_explanations_of_one_kind_do_not_displace_another_kind(recorder, clock):
+    assert explained(recorder, clock, 60)
+    assert not explained(recorder, clock, 60)
+    assert explained(recorder, clock, 0, "b")
+
+
+def fails_after_a_minute(recorder, clock):
+    with recorder.explanation("a"):
+        clock.now += 60
+        raise RuntimeError
+
+
+def test_an_explanation_that_fails_is_counted(recorder, clock):
+    with pytest.raises(RuntimeError):
+        fails_after_a_minute(recorder, clock)
+    clock.now += 60
+    assert not explained(recorder, clock, 0)
+
+
+# --- writing ------------------------------------------------------------------------------
+
+
+def test_records_are_written_in_order(recorder, store):
+    for number in range(3):
+        recorder.record(record(number))
+    assert [row.request_id for row in store.rows] == ["req-0", "req-1", "req-2"]
+
+
+def test_a_recorder_that_is_off_writes_nothing(store, clock):
+    recorder = Recorder(store, RecorderSettings(record=False), clock)
+    recorder.record(record())
+    assert (store.calls, recorder.is_enabled) == (0, False)
+
+
+def test_a_record_during_a_write_is_written_later(recorder, store):
+    store.gate = threading.Event()
+    first = threading.Thread(target=recorder.record, args=[record(0)])
+    first.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    for number in range(1, 4):
+        recorder.record(record(number))  # returns at once
+    assert store.rows == []
+    store.gate.set()
+    first.join(SECONDS_TO_WAIT)
+    recorder.flush()  # as the timer
+    assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
+
+
+def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store, monkeypatch):
+    monkeypatch.setattr(recorders, "MOST_WAITING", 100)
+    store.gate = threading.Event()
+    first = threading.Thread(target=recorder.record, args=[record(0)])
+    first.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    for number in range(1, 151):
+        recorder.record(record(number))
+    store.gate.set()
+    first.join(SECONDS_TO_WAIT)
+    recorder.flush()
+    kept = [row.request_id for row in store.rows]
+    assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
+    assert recorder.dropped == 50
+
+
+# --- failing ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [exception.DatabaseUnavailable("away"), exception.Conflict(), RuntimeError("no such table")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_cannot_be_written_is_dropped_and_said_once_a_minute(
+    recorder, store, clock, caplog, error
+):
+    store.error = error
+    for _ in range(120):
+        recorder.record(record())
+        clock.now += 0.5
+    (line,) = messages(caplog, recorders.LOG)
+    assert "Requests cannot be recorded" in line
+    assert store.calls == 6  # it tries again every ten seconds
+    clock.now += 10
+    recorder.record(record())
+    _, line = messages(caplog, recorders.LOG)
+    assert "Dropped so far: 121." in line
+
+
+def test_all_requests_of_a_refused_record_are_dropped(recorder, store):
+    store.error = exception.BadRequest("refused")
+    recorder.record(replace(record(), requests=3))
+    assert recorder.dropped == 3
+
+
+def test_after_a_failure_it_goes_on_by_itself(recorder, store, clock):
+    store.error = exception.DatabaseUnavailable("away")
+    recorder.record(record(1))
+    store.error = None
+    clock.now += 9
+    recorder.record(record(2))
+    clock.now += 2
+    recorder.record(record(3))
+    assert [row.request_id for row in store.rows] == ["req-3"]
+
+
+# --- bounds -------------------------------------------------------------------------------
+
+
+def test_the_table_stays_within_its_bounds(recorder, store):
+    for number in range(1000):
+        recorder.record(record(number))
+        assert len(store.rows) <= 200 + recorders.PRUNE_AFTER_ROWS
+    assert {batch for _, _, batch in store.pruned} == {recorders.PRUNE_BATCH}
+    assert store.calls < 1000 + 1000 / 40
+
+
+def test_rows_above_a_lowered_limit_are_deleted_in_batches(recorder, store):
+    store.rows = [record(number) for number in range(2000)]
+    recorder.record(record())
+    assert len(store.rows) == 2001 - recorders.PRUNE_BATCH
+    for number in range(200):
+        recorder.record(record(number))
+    assert len(store.rows) <= 250
+
+
+def test_rows_that_are_too_old_are_removed_by_their_ids(recorder, store):
+    recorder.record(record())
+    (oldest_id, keep, _) = store.pruned[0]
+    assert keep == 200
+    month = 30 * 86_400_000 << 21
+    assert abs(new_id(datetime.now(UTC)) - month - oldest_id) < 60_000 << 21
+
+
+def test_it_prunes_after_a_while_even_if_it_writes_little(recorder, store, clock):
+    for _ in range(4):
+        clock.now += 601
+        recorder.record(record())
+    assert len(store.pruned) == 4
+
+
+# --- ids ----------------------------------------------------------------------------------
+
+
+def test_ids_are_in_the_order_of_time_and_fit_eight_bytes():
+    times = [datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)]
+    assert new_id(times[0]) < new_id(times[1]) < LARGEST_ID
+    assert first_id(datetime(1969, 1, 1, tzinfo=UTC)) == 0
+    assert first_id(datetime(9999, 1, 1, tzinfo=UTC)) == LARGEST_ID
+    assert len({new_id(times[0]) for _ in range(100)}) > 90

@@ -1,0 +1,227 @@
+"""Each loss is charged to the requirement that caused it."""
+
+import itertools
+
+import pytest
+
+from placement.core.search.deadline import Deadline
+from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.support.worlds import aggregate_uuid
+from placement_insight.explain.document import as_json
+from placement_insight.explain.explain import Question, explain
+from placement_insight.explain.facts import (
+    MemberFacts,
+    TreeFacts,
+)
+from placement_insight.tests.unit.explain.explanations import explained
+
+FLAT = """
+    h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az
+    h2  VCPU=64(max=64,used=32)  MEMORY_MB=1024
+    h3  VCPU=64(max=64)          MEMORY_MB=1024  +CUSTOM_OFF
+"""
+NESTED = """
+    h1  MEMORY_MB=1024                            @az
+      h1n0  VCPU=64(max=64,used=60)
+      h1g0  CUSTOM_GPU=1
+      h1g1  CUSTOM_GPU=1
+      h1g2  CUSTOM_GPU=1
+      h1g3  CUSTOM_GPU=1(used=1)
+    h2  MEMORY_MB=1024
+      h2n0  VCPU=64(max=64,used=32)
+    h3  MEMORY_MB=1024
+      h3n0  VCPU=64(max=64)                       +CUSTOM_OFF
+"""
+SHARING = """
+    h1  VCPU=64(max=64,used=60)  MEMORY_MB=1024  @az @rack
+    h2  VCPU=64(max=64,used=32)  MEMORY_MB=1024  @rack
+    h3  VCPU=64(max=64)          MEMORY_MB=1024  @rack +CUSTOM_OFF
+    ss  DISK_GB=1000(max=500)                    @rack +MISC_SHARES_VIA_AGGREGATE
+"""
+WORLDS = {"flat": FLAT, "nested": NESTED, "sharing": SHARING}
+
+
+def losses(explanation):
+    return [(row.requirement.code, row.lost) for row in explanation.funnel]
+
+
+@pytest.fixture(params=sorted(WORLDS))
+def picture(request):
+    return WORLDS[request.param]
+
+
+def test_an_aggregate_without_members(picture):
+    explanation = explained(picture, "resources=VCPU:1&member_of=@empty")
+    (row,) = explanation.funnel
+    assert (row.requirement.code, row.lost, row.left) == ("aggregate", explanation.roots, 0)
+    assert row.facts == MemberFacts(members=0)
+    assert row.requirement.spelled().startswith("member_of=")
+    assert as_json(explanation)["funnel"][0]["note"] == "the aggregate has no providers"
+
+
+def test_a_tree_that_does_not_exist(picture):
+    explanation = explained(picture, "resources=VCPU:1&in_tree=$nobody")
+    (row,) = explanation.funnel
+    assert (row.lost, row.facts) == (explanation.roots, TreeFacts(exists=False))
+    assert as_json(explanation)["funnel"][0]["note"] == "no such provider"
+
+
+def test_an_amount_above_max_unit(picture):
+    explanation = explained(picture, "resources=VCPU:128")
+    codes = [code for code, _ in losses(explanation)]
+    assert codes in (["unit"], ["no_inventory", "unit"])  # the disk has no VCPU at all
+    row = explanation.funnel[-1]
+    assert (row.lost, row.left) == (3, 0)
+    document = as_json(explanation)["funnel"][-1]
+    assert document["text"] == "VCPU:128 above max_unit 64"
+    assert document["note"] == ""
+
+
+@pytest.mark.parametrize(
+    ("world", "query", "text"),
+    [
+        ("a VCPU=8(max=4)\nb VCPU=8(max=2)", "VCPU:5", "VCPU:5 above max_unit 4"),
+        ("a VCPU=8(min=4)\nb VCPU=8(min=2)", "VCPU:1", "VCPU:1 below min_unit 2"),
+        (
+            "a VCPU=8(step=3)\nb VCPU=8(step=2)",
+            "VCPU:1",
+            "VCPU:1 not a multiple of step_size 2 or 3",
+        ),
+        (
+            "a VCPU=8(max=2)\nb VCPU=8(min=6)",
+            "VCPU:4",
+            "VCPU:4 outside min_unit, max_unit and step_size",
+        ),
+    ],
+)
+def test_the_limit_that_an_amount_exceeds_is_named(world, query, text):
+    (row,) = as_json(explained(world, f"resources={query}"))["funnel"]
+    assert (row["code"], row["text"], row["note"]) == ("unit", text, "")
+
+
+def test_children_without_the_class_are_not_counted():
+    explanation = explained(NESTED, "resources=VCPU:62")
+    assert losses(explanation) == [("capacity", 2)]
+    assert explanation.fits == 1
+    assert explanation.funnel[0].facts.free == 32
+
+
+def test_more_devices_than_any_host_has():
+    four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
+    explanation = explained(NESTED, f"{four}&group_policy=isolate")
+    assert losses(explanation) == [("no_inventory", 2), ("combined", 1)]
+    document = as_json(explanation)["funnel"][-1]
+    assert document["text"] == "4 x CUSTOM_GPU together"
+    assert document["note"] == "best: h1 has 3 free"
+
+
+def test_groups_that_the_sum_would_suffice_for_are_counted():
+    """64 are free in all, but two of the three groups fit: a sum of amounts says nothing."""
+    world = "h1\n  a VCPU=32\n  b VCPU=32\nh2\n  c VCPU=16\n  d VCPU=48(used=28)"
+    groups = "&".join(f"resources{number}=VCPU:20" for number in (1, 2, 3))
+    (row,) = as_json(explained(world, f"{groups}&group_policy=none"))["funnel"]
+    assert (row["code"], row["detail"]["free"], row["detail"]["needed"]) == ("combined", 64, 60)
+    assert (row["text"], row["note"]) == (
+        "3 x 20 VCPU together",
+        "best: h1 fits 2 of 3 x 20 VCPU",
+    )
+
+
+def test_the_named_tree_is_the_first_requirement():
+    explanation = explained(FLAT, "resources=VCPU:1&in_tree=$h3&required=!CUSTOM_OFF")
+    assert losses(explanation) == [("in_tree", 2), ("forbidden_trait", 1)]
+    (row, _) = explanation.funnel
+    assert row.left == 1
+
+
+def test_devices_of_one_host_are_added_up_if_none_is_enough():
+    explanation = explained(NESTED, "resources=CUSTOM_GPU:2")
+    row = explanation.funnel[-1]
+    assert row.requirement.code == "capacity"
+    tree = row.facts.tree
+    assert (tree.free, tree.providers, tree.largest) == (3, 3, 1)
+    assert as_json(explanation)["funnel"][-1]["note"].endswith(
+        "h1 has 3 CUSTOM_GPU free on 3 providers, none has 2: request them in 2 groups"
+    )
+
+
+def test_an_amount_that_one_device_has_free_is_not_added_up():
+    world = "h1\n  a VCPU=8(step=5)\n  b VCPU=8(step=5)"
+    (row,) = as_json(explained(world, "resources=VCPU:8"))["funnel"]
+    assert row["code"] == "unit"
+    assert "tree" not in row["detail"]
+
+
+def test_a_sharing_provider_outside_the_aggregate_is_named():
+    world = SHARING.replace("@rack +MISC", "@pool +MISC").replace("@rack", "@rack @pool")
+    explanation = explained(world, "resources=VCPU:1,DISK_GB:1&member_of=@rack")
+    row = next(row for row in explanation.funnel if row.requirement.code == "aggregate")
+    outside = row.facts.outside
+    assert (outside.provider.name, outside.roots) == ("ss", 3)
+    assert outside.resource_classes == ("DISK_GB",)
+
+
+def test_a_provider_with_the_trait_that_another_condition_excludes_is_named():
+    world = """
+        h1    VCPU=64       @az @rack
+        slow  DISK_GB=1000  @az   +MISC_SHARES_VIA_AGGREGATE
+        fast  DISK_GB=1000  @rack +MISC_SHARES_VIA_AGGREGATE +CUSTOM_FAST
+    """
+    query = "resources=VCPU:1&resources1=DISK_GB:1&required1=CUSTOM_FAST&member_of1=@az"
+    row = as_json(explained(world, query))["funnel"][-1]
+    assert row["code"] == "trait"
+    assert row["note"].startswith("fast has it, excluded: not in aggregate ")
+
+
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("resources=VCPU:1&required=CUSTOM_FAST", "1 provider has it, not with VCPU"),
+        ("resources=VCPU:1&root_required=CUSTOM_FAST", "1 provider has it, which is no root"),
+    ],
+)
+def test_a_trait_that_only_children_have(query, fact):
+    world = "h1 VCPU=8\n  gpu CUSTOM_GPU=1 +CUSTOM_FAST"
+    (row,) = as_json(explained(world, query))["funnel"]
+    assert row["note"] == fact
+
+
+def test_the_clock_is_read_for_each_different_group():
+    reads = {}
+    for number in (10, 100):
+        clock = itertools.count()
+        query = "&".join(f"resources{group}=DISK_GB:{group}" for group in range(1, number + 1))
+        question = Question(request_of(f"{query}&group_policy=none"), query, "")
+        explain(snapshot_of(SHARING), question, Deadline(1e9, clock.__next__))
+        reads[number] = next(clock)
+    stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
+    assert reads[100] - reads[10] >= stages * 90
+
+
+A, B = aggregate_uuid("a"), aggregate_uuid("b")
+ROOT_AND_CHILD = "h @a\n  numa VCPU=8 @b"
+
+
+def test_aggregates_that_root_and_child_have_only_together():
+    """The root is in A, and the child in B: neither sentence about one of them would be true."""
+    query = "resources=VCPU:1&member_of=@a&member_of=@b"
+    document = as_json(explained(ROOT_AND_CHILD, query))
+    (row,) = document["funnel"]
+    assert (row["code"], row["requirement"]) == ("aggregate", f"member_of={A}&member_of={B}")
+    assert row["text"] == (
+        f"neither the provider nor its root is in all of the aggregates {A} and {B}"
+    )
+    (unmet,) = document["near_misses"][0]["unmet"]
+    assert unmet["text"] == f"not in aggregate {B}"
+
+
+def test_an_aggregate_that_is_required_and_excluded():
+    (row, last) = as_json(
+        explained("h VCPU=8 @a\nh2 VCPU=8", "resources=VCPU:1&member_of=!@a&member_of=@a")
+    )["funnel"]
+    assert row["code"] == "forbidden_aggregate"
+    assert last["note"] == f"the request both requires and excludes {A}"
+    alternatives = "resources=VCPU:1&member_of=!@a&member_of=in:@a,@b"
+    assert (
+        "also_excluded" not in as_json(explained("h2 VCPU=8", alternatives))["funnel"][0]["detail"]
+    )

@@ -1,0 +1,198 @@
+"""Which roots come closest, and everything that they lack."""
+
+import itertools
+
+import pytest
+
+from placement.core.search.deadline import Deadline
+from placement.tests.support.queries import request_of, snapshot_of
+from placement_insight.explain.document import as_json
+from placement_insight.explain.explain import Question, explain
+from placement_insight.explain.model import Completeness
+from placement_insight.explain.text import as_text
+from placement_insight.tests.unit.explain.explanations import explained
+
+
+def lacks(picture, query, **options):
+    """Return what each near miss lacks, by the name of the root, in order."""
+    return {
+        miss.root.name: [
+            f"{each.requirement.code} {each.provider.name}"
+            if each.provider
+            else each.requirement.code
+            for each in miss.unmet
+        ]
+        for miss in explained(picture, query, **options).near_misses
+    }
+
+
+def test_a_forbidden_aggregate_of_the_root_counts():
+    hosts = "\n".join(f"a{n} @no\n  a{n}c VCPU=8(used=4) +CUSTOM_OFF" for n in range(6))
+    best = "best\n  bestc VCPU=8 +CUSTOM_OFF"
+    query = "resources=VCPU:8&required=!CUSTOM_OFF&member_of=!@no"
+    assert next(iter(lacks(f"{hosts}\n{best}", query).items())) == (
+        "best",
+        ["forbidden_trait bestc"],
+    )
+
+
+def test_a_joint_trait_is_lacking_on_a_provider_that_contributes():
+    world = "host\n  cpus VCPU=8\n  disk DISK_GB=9"
+    missing = lacks(world, "resources=VCPU:1,DISK_GB:1&required=CUSTOM_OFF")
+    assert missing == {"host": ["trait cpus"]}
+
+
+def test_an_amount_above_max_unit_that_is_not_free_lacks_both():
+    assert lacks("h VCPU=8(max=4,used=7)", "resources=VCPU:5") == {"h": ["unit h", "capacity h"]}
+
+
+def test_conditions_between_groups_are_listed_beside_others():
+    query = "resources1=VCPU:1&resources2=VCPU:1&required2=CUSTOM_OFF&group_policy=isolate"
+    assert lacks("h VCPU=8", query) == {"h": ["trait h", "isolate h"]}
+
+
+def test_groups_that_are_isolated_get_providers_of_their_own():
+    world = "h\n  a VCPU=8(used=8)\n  b VCPU=8(used=8)"
+    query = "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate"
+    (missing,) = lacks(world, query).values()
+    assert sorted(missing) == ["capacity a", "capacity b"]
+
+
+def test_aggregates_of_the_unsuffixed_group_are_lacking_where_one_place_has_the_others():
+    world = "h @x\n  a VCPU=8 @y\n  b VCPU=8"
+    assert lacks(world, "resources=VCPU:1&member_of=@x&member_of=@z") == {"h": ["aggregate h"]}
+    world = "h\n  a VCPU=8 @x @y"
+    query = "resources=VCPU:1&member_of=@x&member_of=@y&member_of=@z"
+    assert lacks(world, query) == {"h": ["aggregate a"]}
+
+
+def test_what_is_lacking_after_other_changes_is_named_as_it_is_now():
+    world = "h +CUSTOM_OFF\n  a VCPU=8\n  b +CUSTOM_ON"
+    query = (
+        "resources1=CUSTOM_GPU:1&required1=CUSTOM_ON"
+        "&resources2=CUSTOM_GPU:2&required2=!CUSTOM_OFF,!CUSTOM_NOBODY"
+        "&resources3=VCPU:1&required3=CUSTOM_OFF,CUSTOM_NOBODY&group_policy=none"
+    )
+    (missing,) = lacks(world, query).values()
+    amounts = [lack for lack in missing if not lack.startswith("trait")]
+    assert amounts == ["no_inventory b", "no_inventory a", "no_inventory b", "combined h"]
+
+
+def test_one_aggregate_of_the_root_can_be_all_that_several_providers_lack():
+    world = "h @y\n  a VCPU=8 @x\n  b DISK_GB=8"
+    query = "resources=VCPU:1,DISK_GB:1&member_of=@x&member_of=@y"
+    assert lacks(world, query) == {"h": ["aggregate h"]}
+
+
+NAMED = "near VCPU=8 +CUSTOM_OFF\nnamed VCPU=4 +CUSTOM_OFF @no"
+
+
+def test_only_the_tree_that_the_request_names_is_listed():
+    query = "resources=VCPU:5&in_tree=$named&required=!CUSTOM_OFF&member_of=!@no"
+    assert list(lacks(NAMED, query)) == ["named"]
+    assert lacks(NAMED, query.replace("$named", "$removed")) == {}
+
+
+def test_the_tree_of_a_group_comes_first():
+    query = "resources1=VCPU:5&in_tree1=$named&required1=!CUSTOM_OFF&member_of1=!@no"
+    assert list(lacks(NAMED, query)) == ["named", "near"]
+
+
+def test_the_deadline_leaves_what_is_known():
+    ticks = itertools.count()
+    snapshot = snapshot_of("a VCPU=8\nb VCPU=7(used=1)")
+    query = "resources1=VCPU:9&resources2=VCPU:1&group_policy=isolate"
+    question = Question(request_of(query), query, "")
+    seen = set()
+    for budget in range(100):
+        explanation = explain(snapshot, question, Deadline(budget, ticks.__next__))
+        for miss in explanation.near_misses:
+            assert miss.unmet
+        is_listed = len(explanation.near_misses) == 2 or bool(explanation.undetermined)
+        assert is_listed
+        results = {miss.completeness for miss in explanation.near_misses}
+        assert Completeness.CUT not in results or "near_misses" in explanation.undetermined
+        seen |= results
+    assert seen == {Completeness.CUT, Completeness.CONFIRMED}
+    assert all(miss.completeness is Completeness.CONFIRMED for miss in explanation.near_misses)
+
+
+def test_a_root_of_which_nothing_is_known_at_the_deadline_is_not_listed():
+    snapshot = snapshot_of("h\n  a VCPU=8\n  b VCPU=8")
+    query = "resources1=VCPU:1&resources2=VCPU:1&resources3=VCPU:1&group_policy=isolate"
+    names = set()
+    for root in (None, snapshot.forest.uuids[0]):
+        question = Question(request_of(query), query, "", root=root)
+        for budget in range(100):
+            explanation = explain(snapshot, question, Deadline(budget, itertools.count().__next__))
+            assert all(miss.unmet for miss in explanation.near_misses)
+            assert explanation.near_misses or explanation.undetermined
+            text = as_text(as_json(explanation))
+            if root and explanation.fits == 0 and not explanation.near_misses:
+                names.update(text.splitlines())
+    assert names == {
+        f"h does not fit {query}",
+        "Not determined within the time allowed: near_misses",
+    }
+
+
+# --- what an operator can act on ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "resources=VGPU:1&required=CUSTOM_T",
+        "resources=VCPU:1&resources1=VGPU:1&required1=CUSTOM_T",
+        "resources=VCPU:1,VGPU:1&required=CUSTOM_T",
+    ],
+)
+def test_a_device_with_the_trait_that_is_used_is_named_not_a_free_one_without(names, query):
+    """Servers can be moved from it; a device does not get a trait of another one."""
+    used, free = names
+    devices = sorted([f"  {used} VGPU=1(used=1) +CUSTOM_T", f"  {free} VGPU=1"])
+    for lines in (devices, devices[::-1]):
+        picture = "\n".join(["h VCPU=8", *lines])
+        assert lacks(picture, query) == {"h": [f"capacity {used}"]}
+
+
+def texts(picture, query):
+    """Return the sentences of each near miss, by the name of the root."""
+    document = as_json(explained(picture, query))
+    return {
+        miss["name"]: [each["text"] for each in miss["unmet"]] for miss in document["near_misses"]
+    }
+
+
+def test_an_amount_that_is_not_free_is_in_use_or_reserved_or_both():
+    picture = (
+        "a CUSTOM_NODE=1(used=1,reserved=1)\nb CUSTOM_NODE=1(reserved=1)\nc CUSTOM_NODE=1(used=1)"
+    )
+    assert texts(picture, "resources=CUSTOM_NODE:1") == {
+        "a": ["CUSTOM_NODE 0 of 1 (in use, reserved)"],
+        "b": ["CUSTOM_NODE 0 of 1 (reserved)"],
+        "c": ["CUSTOM_NODE 0 of 1 (in use)"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("slot", "sentence"),
+    [
+        (
+            "slot CUSTOM_SLOT=1 @x",
+            ": slot of the same aggregate has it, without the trait MISC_SHARES_VIA_AGGREGATE",
+        ),
+        (
+            "slot CUSTOM_SLOT=1 @y +MISC_SHARES_VIA_AGGREGATE",
+            ": slot has it and shares it, with other aggregates",
+        ),
+        ("host-slot CUSTOM_SLOT=1", ": host-slot has it, in another tree"),
+        ("slot CUSTOM_SLOT=1", ""),
+        ("slot CUSTOM_SLOT=1 @y", ""),
+        ("host2 CUSTOM_SLOT=1", ""),  # another host
+    ],
+)
+def test_a_provider_beside_the_host_is_named_with_the_missing_link(slot, sentence):
+    missing = texts(f"host VCPU=8 @x\n{slot}", "resources=VCPU:1,CUSTOM_SLOT:1")
+    assert missing["host"] == [f"no inventory of CUSTOM_SLOT{sentence}"]

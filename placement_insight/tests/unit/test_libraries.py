@@ -1,0 +1,24 @@
+"""Libraries are used by their public names, and their objects are not changed."""
+
+from placement.tests.support.sources import modules_of
+from placement.tests.unit.test_libraries import (
+    names_in,
+    names_replaced,
+    objects_changed,
+    private_names_used,
+)
+
+MODULES = modules_of("placement_insight")
+OWN_NAMES = names_in([*MODULES, *modules_of("placement")])
+
+
+def test_private_names_of_libraries_are_not_used():
+    assert private_names_used(MODULES, OWN_NAMES) == {}
+
+
+def test_private_names_of_library_classes_are_not_replaced():
+    assert names_replaced(MODULES) == {}
+
+
+def test_objects_of_libraries_are_not_changed():
+    assert objects_changed(MODULES, OWN_NAMES) == {}
