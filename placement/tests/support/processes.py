@@ -165,6 +165,29 @@ class InterpretedApiProcess(ApiProcess):
         )
 
 
+class UwsgiProcesses(ApiProcess):
+    """Worker processes of uWSGI on a new SQLite database, which accept every token."""
+
+    def __init__(self, folder, *, workers, **variables):
+        self._port, self._workers = free_port(), workers
+        options = {
+            "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{folder}/placement.sqlite",
+            "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
+            "OS_API__AUTH_STRATEGY": "noauth2",
+        }
+        super().__init__(folder, **options | variables)
+
+    def start(self, arguments, folder, environ, output):
+        command = uwsgi_workers(self._port, self._workers)
+        return subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, cwd=folder, env=environ
+        )
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self._port}"
+
+
 def read_terminal(terminal):
     """Return all that processes wrote to a terminal, after the last of them has ended."""
     shown = b""
@@ -248,14 +271,23 @@ class Deployment:
         return requests.request(method, self.url + path, headers=LATEST, timeout=60, **kwargs)
 
 
-def uwsgi(*options):
-    """Return the command line of a uWSGI server with two workers."""
+def uwsgi(*options, workers=2):
+    """Return the command line of a uWSGI server."""
     return [
         program("uwsgi", "pip install uWSGI"),
         *("--master", "--die-on-term", "--skip-atexit-teardown", "--need-app"),
-        *("--processes=2", "--threads=4", f"--virtualenv={Path(sys.prefix)}"),
+        *(f"--processes={workers}", "--threads=4", f"--virtualenv={Path(sys.prefix)}"),
         *("--disable-logging", *options),
     ]
+
+
+def uwsgi_workers(port, workers):
+    """Return the command line of workers that serve HTTP, each a request a connection."""
+    return uwsgi(
+        *(f"--http-socket=127.0.0.1:{port}", "--add-header=Connection: close"),
+        *("--module", "placement.wsgi.api:application", "--buffer-size=65535"),
+        workers=workers,
+    )
 
 
 def start_uwsgi(deployment, *options):

@@ -13,7 +13,7 @@ import requests
 import yaml
 
 from placement.events import CUT_RESPONSES, ROOTS_LEFT_OUT
-from placement.tests.support.processes import ROOT, ApiProcess, program
+from placement.tests.support.processes import ROOT, UwsgiProcesses, program
 from placement.tests.support.servers import free_port
 
 ETC = ROOT / "etc"
@@ -102,17 +102,16 @@ def test_the_fullest_hosts_of_the_dashboard_count_what_is_reserved_in_use(folder
 
 @pytest.fixture
 def service(tmp_path):
-    """``make serve`` with metrics, two workers, a host, and requests of each kind."""
+    """Two workers of uWSGI with metrics, a host, and requests of each kind."""
     variables = {
         "OS_METRICS__ENABLED": "true",
         "OS_METRICS__FOLDER": str(tmp_path / "metrics"),
         "OS_METRICS__INVENTORY_INTERVAL_SECONDS": "0.1",
         "OS_METRICS__INVENTORY_ROOT_TRAIT_PREFIX": "COMPUTE_",
     }
-    arguments = ("--development", "--port", "0", "--workers", "2")
-    with ApiProcess(tmp_path, *arguments, **variables) as running:
-        running.wait_for_workers(2)
-        url = re.search(r"listens on (\S+)", running.output.read_text())[1]
+    with UwsgiProcesses(tmp_path, workers=2, **variables) as running:
+        running.get()
+        url = running.url
         check_counters_exist(url)
         use(url)
         check_names(url)

@@ -1,10 +1,9 @@
-"""Run ``placement-api``, and send requests to it."""
+"""Run the service under uWSGI, and send requests to it."""
 
 import http.client
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import time
@@ -14,12 +13,11 @@ from pathlib import Path
 
 import psutil
 
-from placement.tests.support.preloaded import Process, start_api
-from placement.tests.support.processes import environment
+from placement.tests.support.processes import environment, uwsgi_workers
+from placement.tests.support.servers import free_port
 
 SECONDS_TO_START = 60
 TIMEOUT_SECONDS = 60
-REQUESTS_PER_CONNECTION = 20  # the next connection may reach another process
 HEADERS = {
     "X-Auth-Token": "admin",
     "X-Roles": "admin,service",
@@ -36,8 +34,8 @@ class Api:
     ) -> None:
         self.folder, self.url, self.workers = folder, url, workers
         self.sync_on_startup = sync_on_startup
-        self.port = 0
-        self._process: Process | None = None
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self):
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -50,11 +48,12 @@ class Api:
         }
         (self.folder / "placement.conf").touch()
         with self.log.open("wb") as log:
-            self._process = start_api(
-                ["--port", "0", "--workers", str(self.workers)],
-                folder=self.folder,
-                environ=environment(**options),
-                output=log,
+            self._process = subprocess.Popen(
+                uwsgi_workers(self.port, self.workers),
+                cwd=self.folder,
+                env=environment(**options),
+                stdout=log,
+                stderr=log,
             )
         self._wait_until_ready()
         return self
@@ -75,13 +74,9 @@ class Api:
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + SECONDS_TO_START
         while time.monotonic() < deadline and self._process.poll() is None:
-            match = re.search(
-                r"^Placement listens on \S+:(\d+)$", self.log.read_text(), re.MULTILINE
-            )
-            self.port = int(match[1]) if match else 0
-            with suppress(OSError, http.client.HTTPException), closing(Client([self.port])) as one:
-                if self.port and len(self.pids()) == self.workers:
-                    one.send("GET", "/")
+            with suppress(OSError, http.client.HTTPException):
+                if len(self.pids()) == self.workers:
+                    Client([self.port]).send("GET", "/")
                     return
             time.sleep(0.05)
         raise AssertionError(self.log.read_text())
@@ -115,41 +110,21 @@ class Response:
 
 
 class Client:
-    """Sends one request at a time to one of several services; changes connections."""
+    """Sends one request at a time to one of several services, each on a new connection."""
 
     def __init__(self, ports: list[int], seed: int = 0) -> None:
         self._ports = ports
         self._choose = random.Random(seed)
-        self._connection: http.client.HTTPConnection | None = None
-        self._remaining = 0
 
     def send(self, method: str, path: str, body: object = None) -> Response:
         """Return the response.  Raises: OSError, HTTPException."""
-        if self._remaining <= 0:
-            self.close()
-        self._remaining -= 1
-        try:
-            return self._exchange(method, path, body)
-        except BaseException:
-            self.close()
-            raise
-
-    def _exchange(self, method: str, path: str, body: object) -> Response:
-        if self._connection is None:
-            port = self._choose.choice(self._ports)
-            self._connection = http.client.HTTPConnection("127.0.0.1", port, TIMEOUT_SECONDS)
-            self._remaining = self._choose.randrange(REQUESTS_PER_CONNECTION)
+        port = self._choose.choice(self._ports)
         text = None if body is None else json.dumps(body)
         headers = HEADERS if body is None else HEADERS | {"Content-Type": "application/json"}
-        self._connection.request(method, path, text, headers)
-        response = self._connection.getresponse()
-        text = response.read()
+        with closing(http.client.HTTPConnection("127.0.0.1", port, TIMEOUT_SECONDS)) as connection:
+            connection.request(method, path, text, headers)
+            response = connection.getresponse()
+            text = response.read()
         is_json = "json" in response.headers.get("Content-Type", "")
         content = json.loads(text) if text and is_json else {}
         return Response(response.status, content, response.headers.get("Retry-After"))
-
-    def close(self) -> None:
-        """Close the connection; the next request opens another."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection, self._remaining = None, 0

@@ -72,7 +72,6 @@ class StressClient:
             except Exception as error:
                 self.history.record_violation(f"{action.__name__}: {error!r}")
                 raise
-        self.client.close()
 
     # --- requests -------------------------------------------------------------------
 

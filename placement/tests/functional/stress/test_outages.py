@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -256,18 +256,18 @@ def write_until_unavailable(api: Api) -> None:
     """Write ever more until a 503. Small writes may find free pages in the files for minutes."""
     provider, generation = uuid(), 0
     deadline = time.monotonic() + SECONDS_UNTIL_FAULT
-    with closing(Client([api.port])) as client:
-        body = {"uuid": provider, "name": provider}
-        response = client.send("POST", "/resource_providers", body)
-        while response.status == 200:
-            assert time.monotonic() < deadline, "no 503"
-            body = {
-                "resource_provider_generation": generation,
-                "aggregates": [uuid() for _ in range(AGGREGATES)],
-            }
-            path = f"/resource_providers/{provider}/aggregates"
-            response = client.send("PUT", path, body)
-            generation += 1
+    client = Client([api.port])
+    body = {"uuid": provider, "name": provider}
+    response = client.send("POST", "/resource_providers", body)
+    while response.status == 200:
+        assert time.monotonic() < deadline, "no 503"
+        body = {
+            "resource_provider_generation": generation,
+            "aggregates": [uuid() for _ in range(AGGREGATES)],
+        }
+        path = f"/resource_providers/{provider}/aggregates"
+        response = client.send("PUT", path, body)
+        generation += 1
     assert (response.status, bool(response.retry_after)) == (503, True)
 
 

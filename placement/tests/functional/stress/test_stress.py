@@ -60,7 +60,5 @@ def test_six_clients_claim_the_last_two_units(store, api, backend):
             statuses = sorted(pool.map(claim, clients, [host] * 6))
             assert statuses == [204, 204, 409, 409, 409, 409]
             assert used(store, host) == {"VCPU": 2}
-    for client in clients:
-        client.close()
     print(f"\nlast units on {backend}: {ROUNDS} rounds, exactly two each time")
     assert_sound(store)

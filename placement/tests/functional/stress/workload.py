@@ -76,9 +76,7 @@ def assert_consistent(store, shared: SharedState, clients: list[StressClient]) -
             body = one.read_until_available("GET", f"/allocations/{consumer}").body
             assert amounts(body) == state.resources
             assert body["consumer_generation"] == state.generation
-        one.client.close()
     _assert_shared(shared, clients[0])
-    clients[0].client.close()
     _assert_children(store, clients)
 
 

@@ -3,7 +3,7 @@
 import pytest
 import requests
 
-from placement.tests.support.processes import ApiProcess
+from placement.tests.support.processes import ApiProcess, UwsgiProcesses
 from placement_insight.tests.support.openstack_client import AGGREGATE, Client
 
 OLD_CLIENT = {
@@ -24,8 +24,7 @@ def openstack(tmp_path):
 
 def test_the_microversions_of_clients_are_listed_if_metrics_are_enabled(tmp_path):
     metrics = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(tmp_path / "metrics")}
-    arguments = ("--development", "--port", "0", "--workers", "2")
-    with ApiProcess(tmp_path, *arguments, **metrics) as service:
+    with UwsgiProcesses(tmp_path, workers=2, **metrics) as service:
         service.get()
         for _ in range(6):
             requests.get(f"{service.url}/traits", headers=OLD_CLIENT, timeout=60)

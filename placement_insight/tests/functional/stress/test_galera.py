@@ -4,7 +4,7 @@ import os
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import pymysql
@@ -183,10 +183,10 @@ def test_stress_on_two_nodes_while_one_of_them_is_isolated(nodes, stores, tmp_pa
     """Without quorum each request gets a 503; the other node serves all the time."""
     with under_load("isolated node", nodes, stores, tmp_path) as (apis, shared, _clients):
         host = shared.hosts[0]
-        with nodes[0].isolated(), closing(Client([apis[1].port])) as other:
-            with closing(Client([apis[0].port])) as isolated:
-                response = isolated.send("GET", f"/resource_providers/{host}")
-                assert (response.status, response.retry_after) == (503, "1")
+        isolated, other = Client([apis[0].port]), Client([apis[1].port])
+        with nodes[0].isolated():
+            response = isolated.send("GET", f"/resource_providers/{host}")
+            assert (response.status, response.retry_after) == (503, "1")
             for _ in range(20):
                 assert other.send("GET", f"/resource_providers/{host}").status == 200
             time.sleep(SECONDS)
@@ -467,8 +467,8 @@ def test_services_with_sync_on_startup_start_on_three_nodes_at_once(empty_urls, 
     with ExitStack() as stack, ThreadPoolExecutor(len(apis)) as pool:
         list(pool.map(stack.enter_context, apis))
         for api in apis:
-            with closing(Client([api.port])) as client:
-                assert client.send("GET", "/resource_providers").status == 200
+            client = Client([api.port])
+            assert client.send("GET", "/resource_providers").status == 200
             assert "Traceback" not in api.log.read_text()
     assert_migrated(empty_urls)
 

@@ -6,7 +6,7 @@ Two services on one database, one with the recorder and one without, get the sam
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 import sqlalchemy as sa
@@ -73,14 +73,14 @@ def send_empty_requests(port: int, counts: list[int]) -> Callable[[Callable[[], 
     """Return a function that asks, at its share of the rate, for what there is not."""
 
     def run(until: Callable[[], bool]) -> None:
-        with closing(Client([port])) as client:
-            due = time.monotonic()
-            while not until():
-                response = client.send("GET", EMPTY)
-                assert response.body["allocation_requests"] == []
-                counts.append(1)
-                due += CLIENTS / EMPTY_PER_SECOND
-                time.sleep(max(0.0, due - time.monotonic()))
+        client = Client([port])
+        due = time.monotonic()
+        while not until():
+            response = client.send("GET", EMPTY)
+            assert response.body["allocation_requests"] == []
+            counts.append(1)
+            due += CLIENTS / EMPTY_PER_SECOND
+            time.sleep(max(0.0, due - time.monotonic()))
 
     return run
 
@@ -94,14 +94,14 @@ def others(port: int, hosts: list[str], seconds: float) -> list[float]:
         assert client.send(*request).status == status
         took.append(time.monotonic() - began)
 
-    with closing(Client([port])) as client:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            consumer = f"/allocations/{uuid()}"
-            timed(client, 200, "GET", FITTING)
-            timed(client, 204, "PUT", consumer, claim(hosts[len(took) % HOSTS]))
-            timed(client, 204, "DELETE", consumer)
-            time.sleep(0.01)
+    client = Client([port])
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        consumer = f"/allocations/{uuid()}"
+        timed(client, 200, "GET", FITTING)
+        timed(client, 204, "PUT", consumer, claim(hosts[len(took) % HOSTS]))
+        timed(client, 204, "DELETE", consumer)
+        time.sleep(0.01)
     return took
 
 

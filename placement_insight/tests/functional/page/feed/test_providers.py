@@ -13,7 +13,7 @@ import webtest
 from placement import db_api, deploy
 from placement.db.store import Store
 from placement.tests.plugin import BACKENDS
-from placement.tests.support.processes import ApiProcess
+from placement.tests.support.processes import UwsgiProcesses
 from placement.tests.support.sql import execute
 from placement.tests.support.stores import replaced_store
 from placement_insight.page.feed import change_token
@@ -231,7 +231,7 @@ def test_removals_without_a_uuid_make_the_feed_complete(http, conf):
 
 
 class Workers:
-    """The workers of ``placement-api``, by the calls of WebTest: each takes any request."""
+    """The workers of uWSGI, by the calls of WebTest: each takes any request."""
 
     class Response:
         def __init__(self, response):
@@ -265,7 +265,7 @@ class Workers:
 
 def test_the_feed_holds_among_real_processes(tmp_path):
     """Three workers share a socket: writes, tokens and reads may reach different ones."""
-    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as service:
+    with UwsgiProcesses(tmp_path, workers=3) as service:
         assert service.get()[0] == 200
         workers = Workers(service.url)
         cloud = RandomHistory(7, workers)
