@@ -338,14 +338,27 @@ def apache_modules(*names):
         yield f"LoadModule {name}_module {path}\n"
 
 
-def start_nginx(deployment, site):
-    """Start nginx with a site configuration."""
+def nginx_site(deployment, path, *, tls=False, **changes):
+    """Return the sample of nginx for the address of the deployment and a socket of uWSGI."""
+    if tls:  # as the sample says: the first line goes, the comments become lines
+        changes["plain"] = ("    listen 8778;\n", "")
+        changes["listen_tls"] = ("# listen 8778", f"listen {deployment.address}")
+        changes["tls"] = ("# ssl_", "ssl_")
+    else:
+        changes["listen"] = ("    listen 8778", f"    listen {deployment.address}")
+    return sample(
+        "nginx/placement-api.conf", socket=("/run/placement/uwsgi.sock", f"{path}"), **changes
+    )
+
+
+def start_nginx(deployment, site, main="events {}"):
+    """Start nginx with a site configuration, and lines of its main configuration."""
     nginx = program("nginx", "apt-get install nginx-light")
     folders = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{name}_temp_path {deployment.folder}/{name};\n" for name in folders)
     (deployment.folder / "nginx.conf").write_text(
         f"daemon off;\npid {deployment.folder}/pid;\nerror_log {deployment.folder}/error.log;\n"
-        f"events {{}}\nhttp {{\naccess_log off;\n{paths}{site}}}\n"
+        f"{main}\nhttp {{\naccess_log off;\n{paths}{site}}}\n"
     )
     deployment.start(nginx, "-p", deployment.folder, "-c", deployment.folder / "nginx.conf")
 

@@ -34,6 +34,7 @@ from placement.tests.support.processes import (
     WSGI_FILE,
     certificate,
     check_claims,
+    nginx_site,
     program,
     sample,
     start_apache_proxy,
@@ -46,6 +47,14 @@ from placement.tests.support.processes import (
     wait_for_text_in_log,
 )
 from placement.tests.support.servers import free_port
+from placement.tests.support.slow_clients import (
+    SLOW,
+    SLOW_ALLOWED,
+    UNREAD,
+    add_many_traits,
+    continuous_bytes,
+    sent,
+)
 from placement.tests.support.waiting import wait_until
 
 
@@ -178,19 +187,6 @@ def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
 REQUEST_BODY_LIMIT = "    LimitRequestBody 16777216\n"
 
 
-@contextmanager
-def sent(requests, port):
-    """Send each of the requests on a connection of its own, and yield the open connections."""
-    with ExitStack() as stack:
-        connections = [
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
-            for _ in requests
-        ]
-        for connection, request in zip(connections, requests, strict=True):
-            connection.sendall(request.encode())
-        yield connections
-
-
 @pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("name", ["nginx", "apache"])
@@ -232,18 +228,6 @@ def test_slow_heads_block_apache_until_mod_reqtimeout_closes_them(behind_proxy, 
     with sent([SLOW["head"]] * 2, deployment.port) as clients, continuous_bytes(clients):
         wait_until(lambda: not responds(f"{deployment.url}/placement/"))
         wait_until(lambda: responds(f"{deployment.url}/placement/"))
-
-
-def nginx_site(deployment, path, *, tls=False, **changes):
-    if tls:  # as the sample says: the first line goes, the comments become lines
-        changes["plain"] = ("    listen 8778;\n", "")
-        changes["listen_tls"] = ("# listen 8778", f"listen {deployment.address}")
-        changes["tls"] = ("# ssl_", "ssl_")
-    else:
-        changes["listen"] = ("    listen 8778", f"    listen {deployment.address}")
-    return sample(
-        "nginx/placement-api.conf", socket=("/run/placement/uwsgi.sock", f"{path}"), **changes
-    )
 
 
 FORGED = {
@@ -542,14 +526,6 @@ def resident_bytes(deployment):
     return sum(process.memory_info().rss for process in deployment.children())
 
 
-ALLOWED = "X-Auth-Token: admin\r\nContent-Type: application/json\r\n"
-SLOW = {
-    "head": "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-    "body": "POST /resource_providers HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
-}
-SLOW_ALLOWED = SLOW["body"].replace("9\r\n", f"9000\r\n{ALLOWED}")
-
-
 @pytest.mark.parametrize("slow", SLOW)
 @pytest.mark.xdist_group("uwsgi")
 def test_the_container_serves_others_while_slow_clients_are_connected(container, slow):
@@ -559,26 +535,6 @@ def test_the_container_serves_others_while_slow_clients_are_connected(container,
     with sent(slow_requests, container.port) as connections, continuous_bytes(connections):
         serve_some_requests(container)
         assert resident_bytes(container) < before + ALLOWED_GROWTH_BYTES
-
-
-@contextmanager
-def continuous_bytes(connections):
-    """Send a byte on each connection every second until the end of the block."""
-    is_over = threading.Event()
-
-    def repeat():
-        while not is_over.wait(1):
-            for connection in connections:
-                with suppress(OSError):  # a request without a token is refused at once
-                    connection.sendall(b"x")
-
-    thread = threading.Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def serve_some_requests(deployment):
@@ -667,24 +623,6 @@ def test_slow_clients_of_gunicorn_behind_nginx(database_url, deployment):
     with sent(slow, address.rpartition(":")[2]) as clients, continuous_bytes(clients):
         wait_until(lambda: not responds(f"http://{address}"), message=deployment.logs)
     check_slow_clients(deployment, address)
-
-
-MANY_TRAITS = """
-INSERT INTO traits (name) WITH RECURSIVE numbers(number) AS (
-    SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 100000
-) SELECT printf('CUSTOM_%0200d', number) FROM numbers
-"""
-
-
-def add_many_traits(database_url):
-    """Add traits, so that the list of all is a response of 20 MB."""
-    with sa.create_engine(database_url).begin() as connection:
-        connection.exec_driver_sql(MANY_TRAITS)
-
-
-UNREAD = (
-    f"GET /traits HTTP/1.1\r\nHost: a\r\nOpenStack-API-Version: placement 1.6\r\n{ALLOWED}\r\n"
-)
 
 
 def check_slow_clients(deployment, address):
