@@ -75,7 +75,7 @@ test-nova: $(VENV)/.test .nova/.installed  ## Find explanations by the request i
 test-lowest: .lowest/.installed  ## Run unit tests and starts with the lowest versions of libraries
 	.lowest/bin/python -m pytest -q -n 2 placement/tests/unit placement/tests/functional/cmd/test_api.py \
 		placement/tests/functional/keystone/test_memcached.py \
-		-k "unit or needs_no_configuration or workers_share_port or not_unpickled"
+		-k "unit or needs_no_configuration or not_unpickled"
 
 .lowest/.installed: pyproject.toml | environment
 	$(BIN)/python -m pip install --quiet uv

@@ -87,7 +87,6 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.PolicyCheckFailed: HttpError(503, headers=RETRY_SOON),
         exception.SearchDeadlineExceeded: HttpError(503),
         exception.TooManyComputations: HttpError(503, headers=RETRY_SOON),
-        exception.BodyNotStored: HttpError(503, headers=RETRY_SOON),
         exception.RequestNotRecorded: _NOT_FOUND,
     }
 )

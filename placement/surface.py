@@ -108,8 +108,10 @@ class Surface:
         """Write a cloud of so many hosts into an empty database; return False if it is not empty.
 
         ``placement-api --demo`` calls it. The application accepts every token.
+
+        Raises: RuntimeError if the add-on has none.
         """
-        raise NotImplementedError
+        raise RuntimeError("No package that is installed brings a demonstration cloud.")
 
 
 @cache

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
+from types import FrameType
 from typing import Final
 
 CLOSED: Final = 128 + signal.SIGPIPE
@@ -88,7 +89,25 @@ def _start(module: str) -> int:
     return main()
 
 
-api = partial(_start, "placement.cmd.api")
+def stop_by(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Call the handler on SIGTERM and Ctrl-C, unless they are ignored."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def end(_number: int, _frame: FrameType | None) -> None:
+    """End this process at once, with exit status 0."""
+    os._exit(0)
+
+
+def api() -> int:
+    """Run ``placement-api``; SIGTERM and Ctrl-C end it with status 0, also during imports."""
+    stop_by(end)
+    main: Callable[[], int] = import_module("placement.cmd.api").main
+    return main()
+
+
 manage = partial(_start, "placement.cmd.manage")
 status = partial(_start, "placement.cmd.status")
 compare = partial(_start, "placement_compare.command")

@@ -1,4 +1,4 @@
-"""``placement-api``: the service with a built-in HTTP server.
+"""``placement-api``: the service on waitress, in one process, for trials and development.
 
 It reads ``placement.conf`` like any deployment; with ``--development`` it needs no configuration.
 """
@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import re
-import signal
+import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,21 +17,22 @@ from importlib import metadata
 from pathlib import Path
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+import waitress
 from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
-from placement import db_api, exception, surface, wsgi
-from placement.cmd import errors, workers
-from placement.cmd.server import Settings, bound_socket, serve
-from placement.cmd.wsgi_call import refusal
+from placement import db_api, exception, surface, terminal, wsgi
+from placement.cmd import errors
 from placement.conf.base import config_files
 from placement.http import auth, request_log
+from placement.http.middleware import AfterResponse
 from placement.microversion import UNVERSIONED
-
-LOG = logging.getLogger(__name__)
 
 DEFAULT_FOLDER = ".serve"
 DATABASE_FILE = "placement.sqlite"
+
+_CONNECTIONS = 1000
+_STORED_BYTES = 2**30  # of a response; a thread waits for the client only if there are more
 
 # The page reads every few seconds; these lines would hide those of other clients.
 _READ_OF_PAGE = re.compile(rf'\S+ "GET {UNVERSIONED}/\S*" status: [23]')
@@ -47,7 +48,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command line; exit with a usage message if they are invalid."""
     parser = argparse.ArgumentParser(
         prog="placement-api",
-        description="Serve Placement over HTTP.",
+        description="Serve Placement over HTTP, for trials and development.",
         epilog="The other options are those of oslo.config and oslo.log: --config-file FILE and "
         "--config-dir DIR replace the default locations; --debug logs more.",
     )
@@ -58,9 +59,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--port", type=_number(0, 65535), default=8778, help="port to listen on (%(default)s)"
     )
     parser.add_argument(
-        "--threads", type=_number(1), default=8, help="threads a worker (%(default)s)"
+        "--threads", type=_number(1), default=8, help="requests handled at a time (%(default)s)"
     )
-    parser.add_argument("--workers", type=_number(1), default=1, help="processes (%(default)s)")
     parser.add_argument(
         "--development",
         nargs="?",
@@ -108,17 +108,33 @@ def run(options: argparse.Namespace, conf: cfg.ConfigOpts) -> int:
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
         request_log.LOG.addFilter(lambda record: not _READ_OF_PAGE.match(record.getMessage()))
-    with bound_socket(options.host, options.port) as bound:
+    with _listening(options.host, options.port) as listener:
         application, engine = wsgi.load(conf)
         if options.demo:
             _fill(conf, application, options.demo)
         if conf.api.auth_strategy == auth.NOAUTH2 and not options.allow_noauth2_on_network:
             application = for_local_hosts(application)
-        settings = Settings(
-            application, bound, options.host, options.threads, conf.api.max_request_body_size
-        )
-        _serve(settings, conf, options, partial(wsgi.preload, engine))
+        wsgi.preload(engine)
+        url = _url(options.host, listener)
+        _announce(url, conf, is_development=options.development is not None)
+        _serve(application, listener, options.threads, conf.api.max_request_body_size)
     return 0
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the address; port 0 is replaced by a free port.
+
+    Raises: OSError if the address is in use or does not belong to this machine.
+    """
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    try:
+        return socket.create_server(address, family=family)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise OSError(
+            f"Cannot listen on {host}, port {port}: {reason}. Choose another address by --host, "
+            "or another port by --port."
+        ) from error
 
 
 def _fill(conf: cfg.ConfigOpts, application: WSGIApplication, hosts: int) -> None:
@@ -127,29 +143,30 @@ def _fill(conf: cfg.ConfigOpts, application: WSGIApplication, hosts: int) -> Non
 
 
 def _serve(
-    settings: Settings,
-    conf: cfg.ConfigOpts,
-    options: argparse.Namespace,
-    preload: Callable[[], None],
+    application: WSGIApplication, listener: socket.socket, threads: int, max_body_bytes: int
 ) -> None:
-    reload = partial(reload_configuration, conf)
-    is_development = options.development is not None
-    announce = partial(_announce, _url(settings), conf, is_development=is_development)
-    if options.workers == 1:
-        signal.signal(signal.SIGHUP, lambda _number, _frame: reload())
-        preload()
-        serve(settings, announce)
-        return
-    announce()
-    workers.run(settings, count=options.workers, reload=reload, preload=preload)
+    """Serve until SIGTERM or SIGINT; requests in progress have 5 seconds to complete.
+
+    The main loop of waitress receives the requests, and stores the responses that clients do not
+    read: idle and slow clients occupy no thread.
+    """
+    terminal.stop_by(_stop)
+    waitress.serve(
+        application,
+        sockets=[listener],
+        threads=threads,
+        connection_limit=_CONNECTIONS,
+        asyncore_use_poll=True,  # select() fails beyond 1,024 open files
+        max_request_body_size=max_body_bytes,
+        outbuf_high_watermark=_STORED_BYTES,
+        clear_untrusted_proxy_headers=False,  # enable_proxy_headers_parsing decides
+    )
 
 
-def reload_configuration(conf: cfg.ConfigOpts) -> None:
-    """Read the options that may change while the service runs, such as ``debug``."""
-    try:
-        conf.mutate_config_files()
-    except cfg.Error:
-        LOG.exception("The configuration cannot be read; the previous one stays in force")
+def _stop(_number: int, _frame: object) -> None:
+    """Make ``waitress.serve`` return; another signal ends the process at once."""
+    terminal.stop_by(terminal.end)
+    raise SystemExit(0)
 
 
 def load_configuration(options: argparse.Namespace, conf: cfg.ConfigOpts) -> None:
@@ -224,10 +241,15 @@ def for_local_hosts(application: WSGIApplication) -> WSGIApplication:
             f"Host {host} is not a name of the loopback interface. Send the request to localhost, "
             "or start the service with --allow-noauth2-on-network."
         )
-        allowed = application if _is_loopback(_without_port(host)) else refusal(error)
+        allowed = application if _is_loopback(_without_port(host)) else _refusal(error)
         return allowed(environ, start_response)
 
     return checked
+
+
+def _refusal(error: Exception) -> WSGIApplication:
+    """Return an application that responds with an error document, and logs the request."""
+    return AfterResponse(request_log.RequestLog(partial(request_log.refuse, error)))
 
 
 def _without_port(host: str) -> str:
@@ -242,14 +264,15 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _url(settings: Settings) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{settings.listener.getsockname()[1]}"
+def _url(host: str, listener: socket.socket) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listener.getsockname()[1]}"
 
 
 def _announce(url: str, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
     """Print the addresses of service and database; in development, also an example request."""
     print(f"Placement listens on {url}")
+    print("This server is for trials and development; in production, run uWSGI or Gunicorn.")
     database = make_url(conf.placement_database.connection).set(query={})
     print(f"The database is {database.render_as_string(hide_password=True)}")
     for line in surface.installed().announcements(conf, url):
@@ -260,7 +283,3 @@ def _announce(url: str, conf: cfg.ConfigOpts, *, is_development: bool) -> None:
             "-H 'OpenStack-API-Version: placement latest'"
         )
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

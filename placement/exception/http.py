@@ -33,16 +33,6 @@ class RequestHeadTooLarge(PlacementException):
     template = "The request line and headers exceed {limit_bytes} bytes."
 
 
-class BodyNotStored(PlacementException):
-    """The server has no space for the body of a request or a response."""
-
-    reason: str
-    template = (
-        "The body of the request or response cannot be stored: {reason}. Retry later, or ask for "
-        "less."
-    )
-
-
 class InvalidVersion(PlacementException):
     version: str
     template = "Invalid microversion: invalid version string: {version}"

@@ -27,7 +27,7 @@ ROOT = Path(placement.__file__).parent.parent
 WSGI_FILE = ROOT / "placement" / "wsgi" / "api.py"
 BIN = Path(sys.executable).parent
 SITE_PACKAGES = Path(requests.__file__).parent.parent
-API_COMMAND = [sys.executable, "-W", "ignore", "-m", "placement.cmd.api"]
+API_COMMAND = [sys.executable, "-W", "ignore", str(BIN / "placement-api")]
 LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 APACHE_MODULES = Path("/usr/lib/apache2/modules")
 IS_ROOT = os.getuid() == 0
@@ -118,36 +118,6 @@ class ApiProcess:
             except OSError:
                 time.sleep(0.1)
         raise AssertionError(self.output.read_text())
-
-    def children(self):
-        """Return the ids of the worker processes."""
-        return {child.pid for child in psutil.Process(self.process.pid).children()}
-
-    def wait_for_workers(self, count):
-        """Wait until so many workers serve; the first responds while others still start.
-
-        A single worker is the process itself.
-        """
-        wait_until(
-            lambda: sum(map(is_serving, self.children() or {self.process.pid})) == count,
-            START_TIMEOUT_SECONDS,
-            message=self.output.read_text,
-        )
-
-
-def is_serving(pid):
-    """Return whether the process listens on a TCP port, and has the event loop of its server.
-
-    A worker inherits the socket, on which others may listen already.
-    """
-    with suppress(psutil.NoSuchProcess, FileNotFoundError):
-        is_listening = any(
-            connection.status == psutil.CONN_LISTEN
-            for connection in psutil.Process(pid).net_connections("tcp")
-        )
-        files = Path(f"/proc/{pid}/fd").iterdir()
-        return is_listening and any("eventpoll" in str(file.readlink()) for file in files)
-    return False
 
 
 class InterpretedApiProcess(ApiProcess):

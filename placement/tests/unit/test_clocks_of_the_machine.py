@@ -7,7 +7,6 @@ from placement.tests.support.sources import modules_of, name_of, tree_of
 # Modules that use the time of day, with the times that they need it for. None is the begin of an
 # interval in one process.
 TIMES_OF_DAY = {
-    "cmd.wsgi_call": "the header Date",
     "db.clocks": "columns: created_at, updated_at",
     "engine.engine": "last_write_seen, for readers",
     "http.response": "the header Last-Modified",

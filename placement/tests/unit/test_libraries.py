@@ -15,8 +15,8 @@ from placement.tests.support.sources import (
 
 MODULES = modules_of("placement")
 
-# Names with an underscore that are documented: of named tuples and rows of SQLAlchemy.
-DOCUMENTED_NAMES = {"_asdict", "_fields", "_make", "_mapping", "_replace"}
+# Names with an underscore that are documented: of named tuples, rows of SQLAlchemy, and `os`.
+DOCUMENTED_NAMES = {"_asdict", "_exit", "_fields", "_make", "_mapping", "_replace"}
 
 # Private names of library classes that subclasses replace, by module. Each needs a reason.
 REPLACED_NAMES = {

@@ -7,24 +7,26 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
-import psutil
 import pytest
+import requests
 
 from placement import wsgi
 from placement.cmd import api
 from placement.tests.support.processes import (
     IS_ROOT,
+    LATEST,
     STOP_TIMEOUT_SECONDS,
     ApiProcess,
     InterpretedApiProcess,
 )
-from placement.tests.support.waiting import wait_until
+from placement.tests.support.waiting import at_most, wait_until
 
 NOAUTH2 = "[api]\nauth_strategy = noauth2\n"
 
@@ -53,7 +55,8 @@ def test_development_mode_needs_no_configuration(tmp_path, number):
     output = service.output.read_text()
     assert f"The database is sqlite:///{tmp_path}/.serve/placement.sqlite" in output
     assert re.match(
-        r"Placement listens on .*\nThe database is .*\nThe dashboard is at .*\nTry: curl .*\n",
+        r"Placement listens on .*\nThis server is for trials and development; .*\n"
+        r"The database is .*\nThe dashboard is at .*\nTry: curl .*\n",
         output,
     )
 
@@ -146,103 +149,116 @@ def test_encoded_slash_separates_segments(tmp_path):
         assert (status, b"The resource could not be found" in body) == (404, True)
 
 
-def test_workers_share_port_and_are_replaced(tmp_path):
-    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "2") as service:
-        service.wait_for_workers(2)
-        first = service.children()
-        os.kill(min(first), signal.SIGKILL)
-        wait_until(lambda: len(service.children() - first) == 1)
-        assert {service.get()[0] for _ in range(20)} == {200}
-        service.process.terminate()
-        assert service.process.wait(STOP_TIMEOUT_SECONDS) == 0
-        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in first))
-
-
-@pytest.mark.parametrize("delay_seconds", [0, 0.02, 0.1])
-def test_sigterm_while_workers_start_leaves_no_process(tmp_path, delay_seconds):
-    """The signal may arrive before, while or after the workers are forked."""
-    with ApiProcess(tmp_path, "--development", "--port", "0", "--workers", "3") as api:
-        assert api.url
-        time.sleep(delay_seconds)
-        api.process.terminate()
-        api.process.wait(STOP_TIMEOUT_SECONDS)
-    wait_until_no_process_has_output(api.output)
-
-
-def wait_until_no_process_has_output(path):
-    """Wait until this file is the standard output of no process: one that was killed ends soon."""
-    wait_until(lambda: not any(standard_output(pid) == str(path) for pid in psutil.pids()))
-
-
-def standard_output(pid):
-    try:
-        return os.readlink(f"/proc/{pid}/fd/1")
-    except OSError:
-        return None
-
-
-HANGING = """
+SLOW = """
 import sys, time
 from types import SimpleNamespace
-from placement import wsgi
-from placement.cmd import server
-server.STOP_DEADLINE_SECONDS = 2  # before other modules import the value
-from placement.cmd import api
+from placement import terminal, wsgi
 
 def application(environ, start_response):
-    if environ["PATH_INFO"] == "/hang":
-        print("hanging", flush=True)
-        time.sleep(600)
-    start_response("200 OK", [])
-    return [b""]
+    print("received", environ["PATH_INFO"], flush=True)
+    time.sleep({"/hang": 600, "/slow": 1}.get(environ["PATH_INFO"], 0))
+    parts = [b"x" * 2**20] * 40 if environ["PATH_INFO"] == "/large" else [b"served"]
+    start_response("200 OK", [("Content-Length", str(sum(map(len, parts))))])
+    return parts
 
 wsgi.load = lambda conf: (application, SimpleNamespace(current=list))
-sys.exit(api.main())
+sys.exit(terminal.api())
 """
 
 
-class HangingProcess(InterpretedApiProcess):
-    """The command with an application that never responds to one path, and a short deadline."""
+class SlowProcess(InterpretedApiProcess):
+    """The command with an application that responds late, never, or with 40 MB to some paths."""
 
-    command = (sys.executable, "-W", "ignore", "-c", HANGING)
+    command = (sys.executable, "-W", "ignore", "-c", SLOW)
 
+    def connect(self):
+        """Return a connection to the server."""
+        host, port = self.url.removeprefix("http://").split(":")
+        return socket.create_connection((host, int(port)), timeout=60)
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_stop_deadline_ends_hanging_requests(tmp_path, workers):
-    with HangingProcess(tmp_path, "--development", "--port", "0", "--workers", workers) as api:
-        assert api.get()[0] == 200
-        host, port = api.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
-            connection.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            wait_until(lambda: "hanging" in api.output.read_text())
-            api.process.terminate()
-            api.process.wait(STOP_TIMEOUT_SECONDS)
-    wait_until_no_process_has_output(api.output)
+    def receives(self, path):
+        return f"received {path}\n" in self.output.read_text()
 
 
-def test_stop_deadline_ends_workers_that_do_not_respond(tmp_path):
-    with HangingProcess(tmp_path, "--development", "--port", "0", "--workers", "2") as api:
-        api.wait_for_workers(2)
-        os.kill(min(api.children()), signal.SIGSTOP)
-        api.process.terminate()
-        api.process.wait(STOP_TIMEOUT_SECONDS)
-    wait_until_no_process_has_output(api.output)
+@pytest.fixture
+def slow(tmp_path):
+    """The command with two threads."""
+    arguments = ("--development", "--port", "0", "--threads", "2")
+    with SlowProcess(tmp_path, *arguments) as service:
+        yield service
 
 
-def test_chunked_request_closes_connection(tmp_path):
-    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
-        service.get()
-        host, port = service.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
-            connection.sendall(
-                b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-                b"4\r\npony\r\n0\r\n\r\n"
-            )
-            response = b""
-            while piece := connection.recv(65536):
-                response += piece
-    assert response.startswith(b"HTTP/1.1 401 ")
-    assert response.count(b"HTTP/1.1") == 1
+def request(path):
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+WAITING = {
+    "idle": request("/"),  # each keeps its connection after the response
+    "head": b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+    "body": b"PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx",
+    "unread": request("/large") * 3,
+}
+
+
+@pytest.mark.parametrize("sent", WAITING.values(), ids=WAITING)
+def test_clients_that_wait_occupy_no_thread(slow, sent):
+    """A page keeps its connections; the service has two threads for forty clients."""
+    with ExitStack() as stack:
+        for _ in range(40):
+            connection = stack.enter_context(slow.connect())
+            connection.sendall(sent)
+            if sent.endswith(b"\r\n\r\n"):
+                assert connection.recv(12) == b"HTTP/1.1 200"
+        with at_most(5):
+            assert slow.get()[0] == 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_in_progress_is_completed_before_the_end(slow, number):
+    with slow.connect() as connection:
+        connection.sendall(request("/slow"))
+        wait_until(lambda: slow.receives("/slow"))
+        slow.process.send_signal(number)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+    assert slow.process.wait(STOP_TIMEOUT_SECONDS) == 0
+
+
+def test_a_request_that_hangs_does_not_prevent_the_end(slow):
+    with slow.connect() as connection, at_most(20):
+        connection.sendall(request("/hang"))
+        wait_until(lambda: slow.receives("/hang"))
+        slow.process.terminate()
+        assert slow.process.wait(STOP_TIMEOUT_SECONDS) == 0
+
+
+def test_a_second_signal_ends_the_process_at_once(slow):
+    with slow.connect() as connection, at_most(4):
+        connection.sendall(request("/hang"))
+        wait_until(lambda: slow.receives("/hang"))
+        slow.process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        slow.process.send_signal(signal.SIGINT)
+        assert slow.process.wait(STOP_TIMEOUT_SECONDS) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("delay_seconds", [0.1, 0.3, 0.6, 1, 1.5, 2])
+def test_a_signal_during_the_start_ends_the_process_cleanly(tmp_path, number, delay_seconds):
+    """While modules are imported, tables are created, or the first requests are accepted."""
+    with InterpretedApiProcess(tmp_path, "--development", "--port", "0") as service:
+        # Python itself needs a moment to start
+        wait_until(lambda: handles(service.process.pid, number), pause_seconds=0.002)
+        time.sleep(delay_seconds)
+        service.process.send_signal(number)
+        assert service.process.wait(STOP_TIMEOUT_SECONDS) == 0
+    assert "Traceback" not in service.output.read_text()
+
+
+def handles(pid, number):
+    """Return whether the process has a handler for the signal, other than Python's for Ctrl-C."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(re.search(r"SigCgt:\s+(\w+)", status)[1], 16)
+    return caught >> (signal.SIGTERM - 1) & 1
 
 
 def test_configuration_file_is_read(tmp_path):
@@ -370,7 +386,7 @@ def test_startup_error_is_one_sentence(startup_error, write_file, options, reaso
     [
         ("--port", "70000", "70000 is not between 0 and 65535"),
         ("--port", "http", "invalid number value: 'http'"),
-        ("--workers", "0", "0 is not at least 1"),
+        ("--threads", "0", "0 is not at least 1"),
     ],
 )
 def test_invalid_numbers(run_command, option, value, reason):
@@ -380,9 +396,9 @@ def test_invalid_numbers(run_command, option, value, reason):
 
 
 def test_an_unknown_option_is_named(run_command):
-    result = run_command("placement-api", "--development", "--port", "0", "--wokers", "2")
+    result = run_command("placement-api", "--development", "--port", "0", "--treads", "2")
     assert result.returncode == 1
-    assert result.stderr.endswith("error: unrecognized arguments: --wokers 2\n")
+    assert result.stderr.endswith("error: unrecognized arguments: --treads 2\n")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -424,30 +440,64 @@ def test_installed_command_is_a_wsgi_file(tmp_path):
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_sighup_reloads_mutable_options(tmp_path, workers):
-    file, log = tmp_path / "placement.conf", tmp_path / "log"
-    text = (
-        f"[DEFAULT]\nlog_file = {log}\ndebug = %s\n"
-        f"[placement_database]\nconnection = sqlite:///{tmp_path}/mine.sqlite\n"
-        f"sync_on_startup = true\n{NOAUTH2}"
-    )
-    file.write_text(text % "false")
-    arguments = ["--port", "0", "--workers", workers]
-    with ApiProcess(tmp_path, *arguments, OS_PLACEMENT_CONFIG_DIR=str(tmp_path)) as service:
-        service.wait_for_workers(int(workers))
-        assert "Starting request" not in log.read_text()
-        file.write_text("[")
-        service.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: log.read_text().count("cannot be read") == int(workers))
-        file.write_text(text % "true")
+@pytest.fixture(scope="module")
+def development(tmp_path_factory):
+    """One service in development mode for several tests."""
+    with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
+        yield service
 
-        def starts_are_logged():
-            # cotyledon ignores a signal that arrives while it forwards the previous one
-            service.process.send_signal(signal.SIGHUP)
-            assert service.get()[0] == 200
-            return "Starting request" in log.read_text()
 
-        wait_until(starts_are_logged, pause_seconds=0.5)
-        service.process.terminate()
-        assert service.process.wait(STOP_TIMEOUT_SECONDS) == 0
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:8778", 200),
+        ("127.0.0.1", 200),
+        ("127.0.0.1:1", 200),
+        ("[::1]:8778", 200),
+        ("attacker.example", 400),
+        ("attacker.example:8778", 400),
+        ("localhost.attacker.example", 400),
+        ("127.0.0.1.attacker.example", 400),
+        ("localhost@attacker.example", 400),
+        ("192.0.2.1", 400),
+        ("", 400),
+    ],
+)
+@pytest.mark.xdist_group("development")
+def test_development_mode_accepts_loopback_names_only(development, host, status):
+    assert development.get(Host=host)[0] == status
+
+
+@pytest.mark.xdist_group("development")
+def test_refused_requests_are_logged(development):
+    assert development.get("/refused", Host="attacker.example")[0] == 400
+    wait_until(lambda: '"GET /refused" status: 400 ' in development.output.read_text())
+
+
+def test_a_body_above_the_limit_is_413(tmp_path):
+    body = {"name": "x" * 1000}
+    limit = {"OS_API__MAX_REQUEST_BODY_SIZE": "1024"}
+    with ApiProcess(tmp_path, "--development", "--port", "0", **limit) as service:
+        url = f"{service.url}/resource_providers"
+        for size, status in ((100, 200), (2000, 413)):
+            body = {"name": "x" * size}
+            response = requests.post(url, json=body, headers=LATEST, timeout=60)
+            assert response.status_code == status
+
+
+def test_development_files_are_private(tmp_path):
+    folder, metrics = tmp_path / "data", tmp_path / "metrics"
+    variables = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(metrics)}
+    with ApiProcess(tmp_path, "--development", str(folder), "--port", "0", **variables) as api:
+        assert api.get("/traits", **{"X-Auth-Token": "admin"})[0] == 404
+        private = [folder, metrics, *folder.iterdir()]
+        modes = {path.name: stat.filemode(path.stat().st_mode)[4:] for path in private}
+    assert set(modes.values()) == {"------"}, modes
+    assert "placement.sqlite" in modes
+
+
+def test_the_address_may_be_of_ipv6(tmp_path):
+    with ApiProcess(tmp_path, "--development", "--port", "0", "--host", "::1") as service:
+        assert service.url.startswith("http://[::1]:")
+        assert service.get()[0] == 200

@@ -39,7 +39,8 @@ def run(program, library, **options):
 @pytest.mark.parametrize(("program", "library"), LIBRARIES.items())
 def test_ctrl_c_during_imports_shows_no_traceback(program, library):
     result = run(program, library)
-    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
+    code = 0 if program == "api" else -signal.SIGINT  # a server that is stopped has succeeded
+    assert (result.returncode, result.stdout, result.stderr) == (code, "", "")
 
 
 def test_ctrl_c_is_ignored_in_the_background():

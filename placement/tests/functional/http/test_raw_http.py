@@ -68,7 +68,7 @@ def written(method, path, body, **headers):
 
 def status(answer):
     """Return the status of the one answer; 0 if the connection was ended without any."""
-    statuses = re.findall(rb"HTTP/1\.1 (\d{3}) ", answer)
+    statuses = re.findall(rb"HTTP/1\.[01] (\d{3}) ", answer)
     assert len(statuses) <= 1, answer[:2000]
     return int(statuses[0]) if statuses else 0
 
@@ -136,7 +136,7 @@ REQUESTS = {
     "a megabyte of query": (head("GET", f"{PROVIDERS}?name={'x' * MEGABYTE}"), {431}),
     "many parameters": (
         head("GET", f"/allocation_candidates?{'resources=VCPU:1&' * 10000}"),
-        {431},
+        {414},
     ),
     "many groups": (
         head(
@@ -212,7 +212,7 @@ def assert_kept_or_refused(send, name):
 def test_what_was_refused_or_not_read_is_not_the_next_request(send):
     keep = {"Connection": "keep-alive"}
     after_refusal = send(written("POST", PROVIDERS, b"no JSON", **keep), head("GET", PROVIDERS))
-    assert re.findall(rb"HTTP/1\.1 (\d{3}) ", after_refusal) == [b"400", b"200"]
+    assert re.findall(rb"HTTP/1\.[01] (\d{3}) ", after_refusal) == [b"400", b"200"]
     smuggled = head("DELETE", f"{PROVIDERS}/{HOST}")
     after_body = send(written("GET", PROVIDERS, smuggled, **keep), head("GET", PROVIDERS))
-    assert re.findall(rb"HTTP/1\.1 (\d{3}) ", after_body) == [b"200", b"200"]
+    assert re.findall(rb"HTTP/1\.[01] (\d{3}) ", after_body) == [b"200", b"200"]

@@ -17,7 +17,7 @@ import pytest
 import requests
 import sqlalchemy as sa
 
-from placement.tests.functional.conftest import configured_deployment
+from placement.tests.functional.plugin import configured_deployment
 from placement.tests.support import docs
 from placement.tests.support.processes import (
     LATEST,

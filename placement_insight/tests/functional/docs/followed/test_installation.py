@@ -26,7 +26,6 @@ NGINX = executed("install/servers", "nginx and uWSGI")
 APACHE = executed("install/servers", "Apache and uWSGI")
 MOD_WSGI = executed("install/servers", "Apache and mod_wsgi")
 GUNICORN = executed("install/servers", "Gunicorn")
-BUILT_IN = executed("install/servers", "Built-in server")
 SAMPLES = executed("configuration/index", "Sample configuration and policy files")[2:]
 VALIDATION = executed("configuration/index", "Validation")
 AUDITOR = executed("configuration/policy", "A read-only role")
@@ -278,9 +277,8 @@ def in_background(machine, command):
         machine.run("systemctl stop documented")
 
 
-@pytest.mark.parametrize("commands", [GUNICORN, BUILT_IN], ids=["gunicorn", "placement-api"])
-def test_a_server_without_a_web_server_serves(installed, commands):
-    *preparations, server = commands
+def test_gunicorn_serves_without_a_web_server(installed):
+    *preparations, server = GUNICORN
     installed.run("cd /", *preparations, online=True)
     with in_background(installed, server):
         assert_serves(installed, "http://127.0.0.1:8778")
