@@ -37,12 +37,14 @@ PYTEST = -m pytest --durations 25 --durations-min 5 -n $(if $(DOCS_SAMPLES),0,$(
 SERVICE := .service
 OF_SERVICE = $(filter placement placement/%,$(T))
 OF_INSIGHT = $(filter-out placement placement/%,$(T))
+PURE = placement/tests/unit% placement/tests/property% placement_insight/tests/unit% placement_insight/tests/property%
+KEYSTONE = $(if $(filter-out $(PURE),$(T)),.keystone/.installed)
 test: $(if $(OF_SERVICE),test-service) $(if $(OF_INSIGHT),test-insight)  ## Run all tests, each storey by itself (T=path for a part)
 
-test-service: $(SERVICE)/.installed .keystone/.installed  ## Run the tests of the service, where what operators see is not installed
+test-service: $(SERVICE)/.installed $(KEYSTONE)  ## Run the tests of the service, where what operators see is not installed
 	cd $(SERVICE)/checkout && env -u PYTHONDONTWRITEBYTECODE ../environment/bin/python $(PYTEST) $(or $(OF_SERVICE),placement)
 
-test-insight: $(VENV)/.test .keystone/.installed  ## Run the tests of what operators see
+test-insight: $(VENV)/.test $(KEYSTONE)  ## Run the tests of what operators see
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python $(PYTEST) $(or $(OF_INSIGHT),placement_insight)
 
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)

@@ -10,7 +10,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 pytest_plugins = [
     "placement.tests.plugin",
     "placement.tests.functional.plugin",
-    "placement.tests.functional.keystone.plugin",
 ]
 
 # importing these starts the service, needs a migration in progress, or replaces modules

@@ -16,7 +16,7 @@ import placement
 from placement import deploy
 from placement.handler import ROUTE_DECLARATIONS
 from placement.http.auth import keystone_url
-from placement.tests.functional.keystone.plugin import DOMAIN, asking, configured
+from placement.tests.functional.keystone.conftest import DOMAIN, asking, configured
 from placement.tests.support.processes import certificate, start_nginx
 from placement.tests.support.waiting import wait_until
 

@@ -13,7 +13,7 @@ import pytest
 import webtest
 
 from placement.http import auth
-from placement.tests.functional.keystone.plugin import configured
+from placement.tests.functional.keystone.conftest import configured
 
 pytestmark = pytest.mark.xdist_group("keystone")
 ENCRYPTED = "memcache_security_strategy = ENCRYPT\nmemcache_secret_key = secret\n"

@@ -23,8 +23,8 @@ from placement.handler import all_routes
 from placement.microversion import VERSIONS
 from placement.tests.support import docs
 from placement.tests.unit.import_rules import INTERNAL
-from placement_insight.tests.unit import import_rules as upper
 from placement_compare import command as compare
+from placement_insight.tests.unit import import_rules as upper
 
 PACKAGE = docs.ROOT / "placement"
 

@@ -7,7 +7,7 @@ import pytest
 
 import placement
 from placement import deploy
-from placement.tests.functional.keystone.plugin import asking
+from placement.tests.functional.keystone.conftest import asking
 from placement_insight.routes import DECLARATIONS
 
 pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
