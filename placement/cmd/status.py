@@ -15,7 +15,6 @@ from placement import conf as options
 from placement import db_api, deploy, policy
 from placement.cmd import errors
 from placement.conf.base import parse, with_options_in_use
-from placement.conf.misspelled import misspelled
 from placement.core.snapshot.provider_table import ParentLoop, tree_order
 from placement.core.snapshot.rows import NO_ROW, numbers
 from placement.db import usage_counters
@@ -172,10 +171,6 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, f"The API does not start: {reason}")
         return Result(Code.SUCCESS)
 
-    def _options(self) -> Result:
-        sentences = misspelled(self.conf)
-        return _result(Code.WARNING, sentences, "; ", ". Correct or remove these options.")
-
     def _limited_candidates(self) -> Result:
         """Check that each root gets its turn where a limit leaves out roots."""
         settings = deploy.search_settings(self.conf)
@@ -201,7 +196,6 @@ class Checks(upgradecheck.UpgradeCommands):
 
     _upgrade_checks = (
         ("API Startup", _startup),
-        ("Options", _options),
         ("Database Revision", _database_revision),
         ("Missing Root Provider IDs", _of_data(Code.FAILURE, lambda data: _counted(data, _ROOTS))),
         ("Incomplete Consumers", _of_data(Code.WARNING, lambda data: _counted(data, _CONSUMERS))),

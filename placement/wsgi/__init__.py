@@ -13,7 +13,6 @@ from oslo_log import log
 from placement import conf as options
 from placement import db_api, deploy
 from placement.conf.base import config_files
-from placement.conf.misspelled import misspelled
 from placement.core.text import printable
 from placement.engine.engine import Engine
 from placement.http import auth
@@ -45,8 +44,6 @@ def load(conf: cfg.ConfigOpts) -> tuple[WSGIApplication, Engine]:
     db_api.configure(conf)
     if conf.log_options:
         conf.log_opt_values(LOG, python_logging.DEBUG)
-    for sentence in misspelled(conf):
-        LOG.warning("%s", sentence)
     loaded = deploy.load(conf)
     auth.check_is_configured(conf)
     return loaded

@@ -235,20 +235,6 @@ def test_upgrade_check_fails_without_the_library_of_the_metrics(
 
 
 @on_sqlite
-def test_misspelled_options_are_reported(run_command, database_url, tmp_path):
-    file = tmp_path / "odd.conf"
-    file.write_text("[insight]\nrecrod = false\n[metrisc]\nenabled = true\n[pony]\nrecord = 1\n")
-    variables = connection(database_url, OS_API__AUTH_STRATEGY="noauth2")
-    program, *arguments = STATUS
-    result = run_command(program, "--config-file", str(file), *arguments, **variables)
-    words = re.sub(r"[|\s]+", " ", result.stdout)
-    assert result.returncode == 1, result.stdout
-    assert "[insight]recrod is not an option and has no effect; [insight]record is" in words
-    assert "[metrisc] is not a group of options and has no effect; [metrics] is" in words
-    assert "pony" not in words
-
-
-@on_sqlite
 def test_upgrade_check_fails_if_the_schema_is_too_old(run_command, empty_database_url):
     variables = connection(empty_database_url, OS_API__AUTH_STRATEGY="noauth2")
     assert run_command(*SYNC, **variables).returncode == 0

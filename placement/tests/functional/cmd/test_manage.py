@@ -249,7 +249,7 @@ def test_a_new_database_is_ready(run, empty_store):
     code, printed = run(status.main, "upgrade", "check")
     assert code == 0, printed.out
     assert "Upgrade Check Results" in printed.out
-    assert printed.out.count("Result: Success") == 11
+    assert printed.out.count("Result: Success") == 10
 
 
 def test_upgrade_check_warns_when_most_ids_are_used(run, empty_store):

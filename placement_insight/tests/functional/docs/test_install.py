@@ -31,6 +31,7 @@ from placement_insight.tests.functional.docs.pages import executed
 DATABASES = docs.SOURCE / "install" / "databases.rst"
 SERVERS = docs.SOURCE / "install" / "servers.rst"
 GENERATORS = executed("configuration/index", "Sample configuration and policy files")[:2]
+VALIDATION = executed("configuration/index", "Validation")
 TITLES = {"mariadb": "MariaDB, MySQL", "postgresql": "PostgreSQL", "sqlite": "SQLite"}
 
 
@@ -174,6 +175,64 @@ def test_samples_are_generated_in_a_checkout(tmp_path):
         lines = (tmp_path / "etc" / name).read_text().splitlines()
         assert len(lines) > 100
         assert all(not line or line.startswith(("#", "[")) for line in lines)
+
+
+INSTALLED_SAMPLES, CONFIGURATION = docs.ROOT / "etc" / "placement", "/etc/placement/placement.conf"
+
+
+def validated(tmp_path, configuration):
+    """Run the documented validation on a configuration; return the exit code and the output."""
+    file = tmp_path / "placement.conf"
+    file.write_text(configuration)
+    directory, validator = VALIDATION
+    assert directory == "cd /opt/placement/share/placement/placement"
+    command = validator.replace("../../../bin", str(BIN)).replace(CONFIGURATION, str(file))
+    done = subprocess.run(
+        command,
+        shell=True,
+        check=False,
+        cwd=INSTALLED_SAMPLES,
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_documented_configuration_is_valid(tmp_path):
+    (configuration,) = (
+        textwrap.dedent(block)
+        for block in re.findall(
+            r"^   \.\. code-block:: ini\n\n((?:      .*\n|\n)+)",
+            (docs.SOURCE / "install" / "index.rst").read_text(),
+            re.MULTILINE,
+        )
+        if "SECRET" in block
+    )
+    assert "[keystone_authtoken]" in configuration
+    code, output = validated(tmp_path, configuration)
+    assert (code, "ERROR" in output) == (0, False), output
+
+
+@pytest.mark.parametrize(
+    ("misspelled", "reported"),
+    [
+        ("[insight]\nrecrod = false\n", "insight/recrod"),
+        ("[insigth]\nrecord = false\n", "insigth/record"),
+        ("[DEFAULT]\ndebugg = true\n", "DEFAULT/debugg"),
+        ("[oslo_policy]\npolicy_files = a\n", "oslo_policy/policy_files"),
+    ],
+)
+def test_the_validation_reports_a_misspelled_option_or_group(tmp_path, misspelled, reported):
+    code, output = validated(tmp_path, misspelled)
+    assert code == 1
+    assert f"ERROR:oslo_config.validator:{reported} is not part of the sample config" in output
+
+
+def test_the_page_shows_the_message_of_the_validation(tmp_path):
+    page = (docs.SOURCE / "configuration" / "index.rst").read_text()
+    _, output = validated(tmp_path, "[insight]\nrecrod = false\n")
+    (shown,) = re.findall(r"^   (ERROR:.+)$", page, re.MULTILINE)
+    assert shown in output.splitlines()
 
 
 # --- samples ------------------------------------------------------------------------------
