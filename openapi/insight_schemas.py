@@ -256,9 +256,6 @@ CLIENTS = always(
         enabled={"type": "boolean"},
         host=TEXT,
         clients=list_of(_opened(client=TEXT, microversion=TEXT, requests=COUNT)),
-        mixed_consumers=list_of(
-            _opened(with_generation=TEXT, without_generation=TEXT, consumers=COUNT)
-        ),
     )
 )
 

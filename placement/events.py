@@ -54,11 +54,6 @@ ROOTS_LEFT_OUT = Metric(
     "placement_candidates_roots_left_out",
     "Roots that the limits of requests for candidates left out.",
 )
-MIXED_CONSUMERS = Metric(
-    "placement_mixed_consumers",
-    "Consumers written below microversion 1.28 and at 1.28 or newer, by the programs.",
-    ("with_generation", "without_generation"),
-)
 WRITE_RETRIES = Metric(
     "placement_write_retries", "Transactions that failed because of a concurrent update."
 )

@@ -15,14 +15,7 @@ import webob
 
 from placement import microversion
 from placement.core.text import timestamp
-from placement.events import (
-    CLIENT_REQUESTS,
-    CUT_RESPONSES,
-    MIXED_CONSUMERS,
-    REQUESTS,
-    ROOTS_LEFT_OUT,
-    Total,
-)
+from placement.events import CLIENT_REQUESTS, CUT_RESPONSES, REQUESTS, ROOTS_LEFT_OUT, Total
 from placement.http.request import HandlerFunction, Request, accepts_json
 from placement.http.response import json_response
 from placement.microversion import UNVERSIONED, Version
@@ -40,7 +33,7 @@ from placement_insight.plan.capacity.http import show_capacity
 from placement_insight.plan.http import plan_drain, plan_drain_with_groups, show_survival
 from placement_insight.plan.room_http import make_room
 
-_COUNTED = (CLIENT_REQUESTS, MIXED_CONSUMERS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
+_COUNTED = (CLIENT_REQUESTS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
 _CANDIDATES = {"method": "GET", "route": "/allocation_candidates", "status": "200"}
 
 
@@ -55,12 +48,11 @@ def list_clients(request: Request) -> webob.Response:
     request.can(policies.CLIENTS)
     queries.nothing(request)
     totals = request.services.observer.totals(*_COUNTED)
-    clients, mixed, requests, cut, left_out = ((totals or {}).get(each, ()) for each in _COUNTED)
+    clients, requests, cut, left_out = ((totals or {}).get(each, ()) for each in _COUNTED)
     body = document(
         enabled=totals is not None,
         host=socket.gethostname(),
         clients=[{**labels, "requests": count} for labels, count in sorted(clients, key=_order)],
-        mixed_consumers=[{**labels, "consumers": count} for labels, count in mixed],
         candidates={
             "responses": sum(count for labels, count in requests if labels == _CANDIDATES),
             "limited": sum(count for _, count in cut),

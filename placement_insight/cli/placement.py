@@ -113,11 +113,6 @@ class ListClients(WrittenOutput, command.Lister):
             f"Requests to all processes on {document['host']} since the service started there; "
             "other API hosts count separately."
         )
-        for mixed in document["mixed_consumers"]:
-            self.note(
-                "{consumers} consumers are written by {without_generation} "
-                "below 1.28 and by {with_generation} at 1.28 or newer.".format(**mixed)
-            )
         self.note(*_limited(document.get("candidates", {})))
         columns = ("client", "microversion", "requests")
         return columns, ([row[name] for name in columns] for row in document["clients"])

@@ -1,6 +1,6 @@
-"""What operators learn of requests: empty responses, refusals, and mixed consumers.
+"""What operators learn of requests: empty responses and refusals.
 
-Empty responses and refusals are logged and recorded after the response.
+They are logged and recorded after the response.
 """
 
 import json
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple, cast
 from weakref import ReferenceType, ref
 
-from placement import events, exception
+from placement import exception
 from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
@@ -27,7 +27,6 @@ from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question
 from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, summary
-from placement_insight.explain.records.mixed_consumers import RecentWrites
 from placement_insight.explain.records.model import (
     INVALID_REQUEST,
     NAME_CONFLICT,
@@ -100,7 +99,6 @@ class OperatorReports(Reports):
     """``Reports`` that logs, counts and records."""
 
     recorder: Recorder
-    writes: RecentWrites = field(default_factory=RecentWrites)
     explained: dict[tuple[str, str], _Explained] = field(default_factory=dict)
 
     @property
@@ -200,8 +198,7 @@ class OperatorReports(Reports):
         """A context that logs, records and counts a refusal of the claims, and raises it.
 
         It is logged after the response, because the names of the providers are read from the
-        database. Of accepted claims, it logs and counts consumers that are written both with and
-        without their generation.
+        database.
         """
         try:
             yield
@@ -212,10 +209,6 @@ class OperatorReports(Reports):
             request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
             _after(request, self._refused_claim, refusal, claims)
             raise
-        user_agent = request.environ.get("HTTP_USER_AGENT", "")
-        for agents in self.writes.add(claims, user_agent, str(request.version)):
-            programs = map(events.client_of, agents)
-            request.services.observer.count(events.MIXED_CONSUMERS, *programs)
 
     def _refused_claim(
         self,
