@@ -59,14 +59,10 @@ class Insight(Surface):
         return DashboardMiddleware(application, headers)
 
     def add_commands(self, add: AddCommand) -> None:
-        """Add ``explain``, ``identity``, ``permission check`` and ``audit``."""
+        """Add ``identity`` and ``audit``."""
         from placement_insight.audit import manage as audit
         from placement_insight.audit.identity import manage as identity
-        from placement_insight.explain import manage as explain
 
-        explain.add_arguments(
-            add("explain", explain.run, "Explain why a request finds no candidates.")
-        )
         identity.add_arguments(add("identity", identity.run, identity.DESCRIPTION))
         audit.add_arguments(add("audit", audit.run, audit.DESCRIPTION))
 

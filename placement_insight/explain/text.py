@@ -1,4 +1,4 @@
-"""An explanation as a text for terminals, and as one line for a log.
+"""The parts of an explanation in words, and an explanation as one line for a log.
 
 The texts are written from the document and not from the value, because a client has only the
 document, and recorded explanations are documents. Control characters in names are escaped.
@@ -36,62 +36,8 @@ def as_line(document: Response) -> str:
     return printable("; ".join(parts))
 
 
-def as_text(document: Response, *, origin: str = "") -> str:
-    """Return an explanation as a table.
-
-    The first line has the result. The funnel, the closest roots and the remedies follow; or, if
-    the caller asked about one root, what this root lacks. ``origin`` is the time and the ids of
-    the request.
-    """
-    lines = _lines_of_root(document) if "root" in document else _lines(document, origin)
-    return "\n".join(map(printable, lines))
-
-
 def _in_brackets(text: str) -> str:
     return f" ({text})" if text else ""
-
-
-# --- the table -----------------------------------------------------------------
-
-
-def _lines(document: Response, origin: str) -> Iterator[str]:
-    fits, roots = document["fits"], document["roots"]
-    if fits is None:
-        headline = "Not determined within the time allowed:"
-    else:
-        headline = f"{fits:,} of {roots:,} roots fit" if fits else "No host for"
-    yield f"{headline} {document['query']}{_in_brackets(origin)}"
-    yield f"{roots:,} {'root' if roots == 1 else 'roots'}"
-    yield from funnel_lines(document["funnel"])
-    if document["near_misses"]:
-        yield "Closest: " + "; ".join(_closest(document["near_misses"]))
-    yield from _lines_of_changes(document)
-
-
-def _lines_of_changes(document: Response) -> Iterator[str]:
-    """Yield the changes after which a root fits, and what was not determined."""
-    if document["remedies"]:
-        yield "Would fit: " + "; ".join(map(remedy_line, document["remedies"]))
-    if document["undetermined"]:
-        yield "Not determined within the time allowed: " + ", ".join(document["undetermined"])
-
-
-def _lines_of_root(document: Response) -> Iterator[str]:
-    """Yield whether one root fits, and what it lacks."""
-    name, query = document["root"]["name"], document["query"]
-    if document["root"]["fits"]:
-        yield f"{name} fits {query}"
-        yield from fitting_lines(document)
-        return
-    if document["root"]["fits"] is None:
-        yield f"Not determined within the time allowed: whether {name} fits {query}"
-        return
-    yield f"{name} does not fit {query}"
-    for miss in document["near_misses"]:
-        yield from (f"  {lacking}" for lacking in _distinct_lacks(miss))
-        if miss["complete"]:
-            yield "Everything else fits."
-    yield from _lines_of_changes(document)
 
 
 def fitting_lines(document: Response) -> Iterator[str]:

@@ -20,11 +20,13 @@ OPENSTACK = Path(sys.executable).with_name("openstack")
 class Client:
     """The ``openstack`` command, with the plugin osc-placement.
 
-    ``url`` is that of the service; ``options`` replace it and the token.
+    ``url`` is that of the service; ``options`` replace it and the token. Without a ``version``,
+    the client negotiates one.
     """
 
-    def __init__(self, url, *options):
+    def __init__(self, url, *options, version="1.39"):
         self.options = [*options] or ["--os-endpoint", url, "--os-token", "admin"]
+        self.version = ["--os-placement-api-version", version] if version else []
 
     def __call__(self, command, *arguments):
         result = self.run(command, *arguments, "-f", "json")
@@ -50,9 +52,8 @@ class Client:
 
     def run(self, command, *arguments, stdin=""):
         environ = {name: text for name, text in os.environ.items() if not name.startswith("OS_")}
-        version = ["--os-placement-api-version", "1.39"]
         return commands().run(
-            [str(OPENSTACK), *self.options, *version, *command.split(), *map(str, arguments)],
+            [str(OPENSTACK), *self.options, *self.version, *command.split(), *map(str, arguments)],
             folder=Path.cwd(),
             environ=environ,
             timeout_seconds=60,

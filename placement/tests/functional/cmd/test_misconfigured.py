@@ -18,8 +18,6 @@ MANAGE = [
     ("db", "version"),
     ("db", "stamp", "head"),
     ("db", "online_data_migrations"),
-    ("explain", "resources=VCPU:1"),
-    ("explain", "--request-id", "req-1"),
     ("audit",),
 ]
 COMMANDS = [

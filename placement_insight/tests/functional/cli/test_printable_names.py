@@ -103,9 +103,7 @@ def test_errors_of_openstack_are_printable(openstack):
         assert is_printable(errors)
 
 
-@pytest.mark.parametrize(
-    "arguments", [["explain", "resources=VCPU:100"], ["identity", NAME], ["identity", f"{NAME}2"]]
-)
+@pytest.mark.parametrize("arguments", [["identity", NAME], ["identity", f"{NAME}2"]])
 def test_output_of_placement_manage_is_printable(service, capsys, monkeypatch, arguments):
     (database,) = re.findall(r"The database is (\S+)", Path(service.output).read_text())
     monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database)

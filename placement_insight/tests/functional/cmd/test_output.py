@@ -164,7 +164,6 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
         (1, "placement-manage identity"),
         (1, "placement-manage identity cn1 --nonsense"),
         (1, "placement-manage permission check --nonsense"),
-        (1, "placement-manage explain resources=VCPU:1 --make-room"),
         (1, "placement-manage nonsense"),
         (1, "placement-manage --nonsense db sync"),
         (255, "placement-status upgrade check --nonsense"),  # 1 and 2 are results of the checks

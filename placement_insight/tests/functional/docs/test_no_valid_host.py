@@ -5,31 +5,35 @@ import os
 import re
 import shlex
 import textwrap
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import os_traits
 import pytest
+import webob
 
-from placement.cmd import manage
 from placement.objects import aggregate, provider, resource_class, trait
 from placement.tests.support.factories import claim, generation, set_inventories, uuid
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
-from placement_insight.explain.model import (
-    CODES,
-)
-from placement_insight.explain.text import as_text
+from placement_insight.explain.model import CODES
 from placement_insight.tests.functional.docs.pages import executed
+from placement_insight.tests.support.openstack_client import Client
 
 PAGE = Path(__file__).parents[4] / "doc/source/admin/troubleshooting-no-valid-host.rst"
 BLOCK = re.compile(
     r"^\.\. world:: \w+\n\n(?P<world>(?:(?:   .*)?\n)+)"
-    r"|^   \$ placement-manage explain (?P<command>.*)\n(?P<output>(?:(?:   .*)?\n)+)",
+    r"|^   \$ (?P<command>openstack .* explain -c (?:.*\\\n)+.*)\n(?P<output>(?:   .*\n)+)",
     re.MULTILINE,
 )
-COMMANDS = executed("admin/troubleshooting-no-valid-host", matching="placement-manage")
-MANUAL = executed("cli/placement-manage")
+COMMANDS = executed(
+    "admin/troubleshooting-no-valid-host", *(f"``{code}``" for code in CODES), matching="openstack"
+)
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
+runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
 
 
 class Example(NamedTuple):
@@ -70,65 +74,73 @@ def created(store, states):
             claim(store, uuid(), {own: used})
 
 
+def with_names(application, uuids):
+    """Return a service whose clients send and receive ``{name}`` in place of these UUIDs."""
+
+    def service(environ, start_response):
+        for name, own in uuids.items():
+            sent = environ["QUERY_STRING"].replace(quote(f"{{{name}}}"), own)
+            environ["QUERY_STRING"] = sent
+        response = webob.Request(environ).get_response(application)
+        for name, own in uuids.items():  # the width of columns depends on them
+            response.text = response.text.replace(own, f"{{{name}}}")
+        return response(environ, start_response)
+
+    return service
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *arguments):
+        """Log nothing."""
+
+
+@contextmanager
+def served(application):
+    """Serve the application until the end of the block; yield its URL."""
+    with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
 @pytest.fixture
-def run(store, database_url, monkeypatch, capsys):
-    """Return a function that runs the command of an example; it prints names for UUIDs."""
-    monkeypatch.setenv("OS_PLACEMENT_DATABASE__CONNECTION", database_url)
+def run(store, application):
+    """Return a function that runs the command of an example: the table, and the document."""
 
     def run(example):
         created(store, world(textwrap.dedent(example.diagram)))
-        names = {
-            provider_uuid(name) if "host" in name else aggregate_uuid(name): name
+        uuids = {
+            name: provider_uuid(name) if "host" in name else aggregate_uuid(name)
             for name in re.findall(r"\{(\w+)\}", example.command)
         }
-        command = example.command
-        for own, name in names.items():
-            command = command.replace(f"{{{name}}}", own)
-        texts = []
-        for option in ([], ["--json"]):
-            assert manage.main(["explain", *shlex.split(command), *option]) == 0
-            texts.append(capsys.readouterr().out)
-        text, document = texts
-        assert text.strip() == as_text(json.loads(document)).strip()
-        for own, name in names.items():  # the width of columns depends on them
-            document = document.replace(own, f"{{{name}}}")
-        named = json.loads(document)
-        return named, as_text(named).strip()
+        _, *words = shlex.split(example.command.replace("\\\n   >", ""))
+        with served(with_names(application, uuids)) as url:
+            openstack = Client(url, version=None)
+            shown, document = (openstack.run(*words, *format_) for format_ in ((), ("-f", "json")))
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout, json.loads(document.stdout)
 
     return run
 
 
-MANUAL_HOSTS = """
-   host1  VCPU=64(used=52)  +HW_CPU_X86_AVX2
-   host2  VCPU=64
-"""
-
-
-@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
-def test_the_example_of_the_manual_prints_what_it_shows(run):
-    text = (PAGE.parents[1] / "cli" / "placement-manage.rst").read_text()
-    shown = re.search(r"^   \$ placement-manage explain .*\n((?:   .+\n)+)", text, re.MULTILINE)[1]
-    (command,) = MANUAL
-    _, printed = run(
-        Example("", MANUAL_HOSTS, command.removeprefix("placement-manage explain "), "")
-    )
-    assert printed == textwrap.dedent(shown).strip()
-
-
+@runs_openstack
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.section)
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_an_example_prints_what_the_page_shows(example, run):
-    document, text = run(example)
+    table, document = run(example)
+    printed = textwrap.indent(table, "   ")
     if WRITE:
-        shown = f"explain {example.command}\n{example.output}"
-        printed = f"explain {example.command}\n{textwrap.indent(text, '   ')}\n\n"
-        PAGE.write_text(PAGE.read_text().replace(shown, printed))
+        shown = f"{example.command}\n{example.output}"
+        PAGE.write_text(PAGE.read_text().replace(shown, f"{example.command}\n{printed}"))
     else:
-        assert textwrap.dedent(example.output).strip() == text
+        assert printed == example.output
     assert example.section in {row["code"] for row in document["funnel"]}
-    assert document["fits"] == 0
+    assert document["funnel"][-1]["left"] == 0
 
 
 def test_each_reason_code_has_an_example():
     assert [example.section for example in EXAMPLES] == list(CODES)
-    assert [f"placement-manage explain {example.command}" for example in EXAMPLES] == COMMANDS
+    shown = [re.sub(r" *\\\n   > *", " ", example.command) for example in EXAMPLES]
+    assert shown == [re.sub(" +", " ", command) for command in COMMANDS]

@@ -9,6 +9,7 @@ import os
 import re
 import time
 from pathlib import Path
+from textwrap import indent
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -25,12 +26,12 @@ from placement.microversion import MAX_VERSION
 from placement.parse.candidates import candidate_request
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
+from placement_insight.cli.explanation import current
 from placement_insight.demo.cloud import MODELS, TENANTS, ZONES, cloud
 from placement_insight.explain import unknown_names
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
 from placement_insight.explain.fitting_roots import FittingRoots
-from placement_insight.explain.text import as_text
 
 FILE = Path(__file__).with_name("requests_of_operators.txt")
 CASE = re.compile(r"^# (?P<title>.*)\n\$ (?P<query>.*)\n(?P<text>(?:.+\n)*)", re.MULTILINE)
@@ -44,6 +45,9 @@ class Case(NamedTuple):
 
 
 CASES = [Case(**case.groupdict()) for case in CASE.finditer(FILE.read_text())]
+
+FIELDS = ("funnel", "near_misses", "remedies", "undetermined")
+"""The fields of the openstack command."""
 
 AGGREGATES = [*TENANTS, "tenant-empty", *ZONES, *(model.prefix for model in MODELS)]
 
@@ -89,7 +93,9 @@ class SmallCloud:
         except (UnknownTrait, UnknownResourceClass) as error:
             return unknown_names.unknown(error, self.snapshot, request).sentence
         document = json.dumps(as_json(self.explained(query)))
-        return as_text(json.loads(self.with_names(document)))
+        fields = current({**json.loads(self.with_names(document)), "microversion": "", "at": ""})
+        texts = [(name, fields[name].human_readable()) for name in FIELDS]
+        return "\n".join(f"{name}:\n{indent(text, '  ')}" for name, text in texts if text)
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,27 @@
 """What people read of an explanation."""
 
+from dataclasses import replace
+
 import pytest
 
 from placement.core.requirement import Amount
 from placement.tests.support.worlds import provider_uuid
+from placement_insight.cli.explanation import current, recorded
 from placement_insight.explain.changes import (
     Both,
     Drop,
     Lower,
 )
 from placement_insight.explain.document import as_json
-from placement_insight.explain.text import as_line, as_text, closest_line
+from placement_insight.explain.records.http import recorded_request
+from placement_insight.explain.text import (
+    as_line,
+    closest_line,
+    fitting_lines,
+    funnel_lines,
+    remedy_line,
+)
+from placement_insight.tests.support.records import record
 from placement_insight.tests.unit.explain.explanations import explained
 
 CLOUD = """
@@ -29,18 +40,24 @@ def document(query=QUERY, world_text=CLOUD, **options):
     return {**computed, "microversion": "1.39", "at": "now"}
 
 
-def test_the_table_leads_with_the_answer():
-    assert as_text(document(remedies=True), origin="asked now").splitlines() == [
-        f"No host for {QUERY} (asked now)",
-        "6 roots",
+def test_requirements_roots_and_changes_are_in_words():
+    explanation = document(remedies=True)
+    assert list(funnel_lines(explanation["funnel"])) == [
         "  1  no trait CUSTOM_GOLD     5 left",
         "  2  trait CUSTOM_OFF         3 left",
         "  1  no inventory of VCPU     2 left",
         "  2  fewer than 16 VCPU free  0 left   best: h1 has 12 free",
-        "Closest: h1 (VCPU 12 of 16); h2 (VCPU 4 of 16); "
-        "h4, h5 (trait CUSTOM_OFF; everything else fits); "
+    ]
+    assert list(map(closest_line, explanation["near_misses"])) == [
+        "h1 (VCPU 12 of 16)",
+        "h2 (VCPU 4 of 16)",
+        "h4 (trait CUSTOM_OFF; everything else fits)",
+        "h5 (trait CUSTOM_OFF; everything else fits)",
         "h3 (no trait CUSTOM_GOLD; everything else fits)",
-        "Would fit: 2 hosts without required=!CUSTOM_OFF; 1 host without required=CUSTOM_GOLD; "
+    ]
+    assert list(map(remedy_line, explanation["remedies"])) == [
+        "2 hosts without required=!CUSTOM_OFF",
+        "1 host without required=CUSTOM_GOLD",
         "1 host at VCPU:12",
     ]
 
@@ -54,9 +71,11 @@ def test_the_table_leads_with_the_answer():
     ],
 )
 def test_a_root_that_fits_is_one_of_many_in_a_limited_response(limit, sentence):
-    query = f"resources=VCPU:16{limit}"
-    text = as_text(document(query, root=provider_uuid("h3")))
-    assert text.startswith(f"h3 fits {query}\n3 of 6 roots fit.\n{sentence}")
+    explanation = document(f"resources=VCPU:16{limit}", root=provider_uuid("h3"))
+    assert explanation["root"]["fits"]
+    fitting, limited, _ = fitting_lines(explanation)
+    assert fitting == "3 of 6 roots fit."
+    assert limited.startswith(sentence)
 
 
 def test_two_changes_of_equal_groups_are_in_different_groups():
@@ -96,21 +115,18 @@ def test_a_single_cause_says_all():
 
 
 def test_a_request_that_fits():
-    explanation = document("resources=VCPU:16")
-    assert as_line(explanation) == "3 of 6 roots fit"
-    assert as_text(explanation).startswith("3 of 6 roots fit resources=VCPU:16\n6 roots\n")
+    assert as_line(document("resources=VCPU:16")) == "3 of 6 roots fit"
 
 
 def test_no_providers():
     assert as_line(document("resources=VCPU:1", "")) == "there are no resource providers"
 
 
-def test_the_table_and_the_line_are_ascii_and_one_line():
+def test_the_line_is_ascii_and_one_line():
     for query in (QUERY, "resources1=VCPU:9&resources2=VCPU:9&group_policy=isolate"):
         line = as_line(document(query))
         assert line.isascii()
         assert "\n" not in line
-        assert as_text(document(query)).isascii()
 
 
 @pytest.mark.parametrize("query", [QUERY, "resources=VCPU:1000", "resources=VCPU:1&in_tree=$x"])
@@ -143,6 +159,13 @@ def test_names_of_fields_are_stable(query):
 def test_what_was_not_determined_is_said():
     explanation = document() | {"fits": None, "undetermined": ["funnel"]}
     assert as_line(explanation) == "not explained within the time limit"
-    assert (
-        as_text(explanation).splitlines()[-1] == "Not determined within the time allowed: funnel"
-    )
+    fields = current(explanation)
+    assert fields["fits"].human_readable() == "not determined"
+    assert fields["undetermined"].human_readable() == "funnel"
+
+
+def test_an_explanation_that_was_too_long_to_record_has_its_reason():
+    stored = replace(record(), explanation='{"truncated": true, "length": 9}')
+    fields = recorded(recorded_request(stored, "req-0"), {}, "openstack")
+    assert fields["reason"] == "capacity"
+    assert fields["query"].human_readable() == "resources=VCPU:1"
