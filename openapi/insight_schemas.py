@@ -10,7 +10,6 @@ from placement_insight.audit.finding import ERROR, NOTICE, WARNING
 from placement_insight.audit.identity.model import MATCHES
 from placement_insight.audit.kinds import KINDS
 from placement_insight.documents import VERSION
-from placement_insight.permissions.model import SERVICES
 
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
@@ -231,26 +230,8 @@ IDENTITY = always(
     )
 )
 
-# --- permissions and clients --------------------------------------------------------------
+# --- clients ------------------------------------------------------------------------------
 
-_CALL = _opened(
-    service={"type": "string", "enum": list(SERVICES)},
-    method=TEXT,
-    path=TEXT,
-    purpose=TEXT,
-    rule=TEXT,
-    allowed={"type": "boolean"},
-    needs=TEXT,
-)
-PERMISSIONS = always(
-    _answer(
-        roles=list_of(TEXT),
-        project_id=TEXT_OR_NONE,
-        unnamed_roles=list_of(TEXT),
-        denied=COUNT,
-        calls=list_of(_CALL),
-    )
-)
 CLIENTS = always(
     _answer(
         enabled={"type": "boolean"},

@@ -38,11 +38,6 @@ IDENTITY = _INSIGHT.rule(
 CLIENTS = _INSIGHT.rule(
     "clients", "List which microversions the clients of an API host send.", "GET /clients"
 )
-PERMISSIONS = _INSIGHT.rule(
-    "permissions",
-    "List which calls of other services the policy allows a set of roles.",
-    "GET /permissions",
-)
 PLAN = _INSIGHT.rule(
     "plan",
     "Plan where consumers would fit if providers were gone.",

@@ -76,15 +76,8 @@ class PolicyDecisions:
     def _denial(
         self, kind: type[exception.PolicyNotAuthorized], rule: str, caller: Mapping[str, Any]
     ) -> exception.PolicyNotAuthorized:
-        return kind(rule, self.requirement(rule), tuple(caller.get("roles") or ()))
-
-    def requirement(self, rule: str) -> str:
-        """Return the requirement of the rule, for messages and reports."""
-        return requirements.described(self._enforcer.rules, rule)
-
-    def named_roles(self) -> frozenset[str]:
-        """Return the roles, in lower case, that the rules name."""
-        return requirements.roles(self._enforcer.rules)
+        requirement = requirements.described(self._enforcer.rules, rule)
+        return kind(rule, requirement, tuple(caller.get("roles") or ()))
 
 
 class Policy:

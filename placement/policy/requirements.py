@@ -1,4 +1,4 @@
-"""The requirements of policy rules, derived from their checks: for messages and reports.
+"""The requirements of policy rules, derived from their checks: for messages.
 
 A check is a tree of ``and``, ``or``, ``not``, roles, comparisons and references to other rules.
 """
@@ -86,16 +86,6 @@ def loop(checks: Checks) -> Sequence[str]:
 def references(check: Any) -> Iterator[str]:
     """Yield the rules that the check refers to."""
     return (node.match for node in nodes(check) if isinstance(node, policy.RuleCheck))
-
-
-def roles(checks: Checks) -> frozenset[str]:
-    """Return the roles, in lower case, that any of the checks names."""
-    return frozenset(
-        check.match.lower()
-        for tree in checks.values()
-        for check in nodes(tree)
-        if isinstance(check, policy.Check) and check.kind == "role"
-    )
 
 
 _PURE_KINDS = frozenset(

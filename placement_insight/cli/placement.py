@@ -1,4 +1,4 @@
-"""``openstack placement identity``, ``permission check``, ``clients`` and ``dashboard``."""
+"""``openstack placement identity``, ``clients`` and ``dashboard``."""
 
 import argparse
 import signal
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from socketserver import ThreadingMixIn
-from typing import Any, cast
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from keystoneauth1.exceptions import ClientException
@@ -26,14 +26,12 @@ from placement_insight.audit.identity.model import (
     StoredAmounts,
     rows_of,
 )
-from placement_insight.cli.cells import Shown, cells
+from placement_insight.cli.cells import cells
 from placement_insight.cli.client import consumers, failure, get
-from placement_insight.cli.command import Table, WrittenOutput, given
+from placement_insight.cli.command import Table, WrittenOutput
 from placement_insight.cli.names import NamesDocument
 from placement_insight.documents import Response
 from placement_insight.page.proxy import LocalDashboard, UpstreamResponse
-from placement_insight.permissions import command as permissions_command
-from placement_insight.permissions.model import Permissions
 
 HOST = "127.0.0.1"
 NAMES = f"{UNVERSIONED}/names"
@@ -71,32 +69,6 @@ def _stored_amounts(app: OpenStackShell, source: str, target: str) -> StoredAmou
         },
         {name: inventory["used"] for name, inventory in stored.items()},
     )
-
-
-class CheckPermission(WrittenOutput, command.Lister):
-    """List the calls of other services that the policy denies to a set of roles.
-
-    The service decides by the policy in force there. The exit status is 0 if all calls are
-    allowed, and 3 if at least one is denied.
-    """
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        permissions_command.add_permission_arguments(parser)
-        parser.add_argument("--service", help="Check only the calls of this service.")
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        query = given(parsed_args, ("project_id", "service"))
-        query["roles"] = ",".join(parsed_args.roles)
-        report = cast("Permissions", get(self.app, "/permissions", query))
-        self.exit_status = permissions_command.DENIED if report["denied"] else 0
-        self.note(*permissions_command.remarks(report), permissions_command.summary(report))
-        self.important = permissions_command.important(parsed_args)
-        columns, rows = permissions_command.table(report, parsed_args)
-        return columns, [list(map(_permission_cell, row)) for row in rows]
-
-
-def _permission_cell(value: object) -> object:
-    return Shown(value, permissions_command.yes_or_no) if isinstance(value, bool) else value
 
 
 class ListClients(WrittenOutput, command.Lister):

@@ -6,9 +6,9 @@ from placement import exception
 from placement.microversion import MAX_VERSION
 from placement.parse import validation
 from placement_insight.audit.consumers.http import CONSUMERS_QUERY
+from placement_insight.audit.identity.http import IDENTITY_QUERY
 from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY
-from placement_insight.permissions.http import PERMISSIONS_QUERY
 from placement_insight.plan.http import DRAIN_BODY
 from placement_insight.plan.room_http import ROOM
 from placement_insight.queries import NOTHING_QUERY
@@ -16,8 +16,8 @@ from placement_insight.queries import NOTHING_QUERY
 QUERIES = {
     "consumers": CONSUMERS_QUERY,
     "explanation": EXPLANATION_QUERY,
+    "identity": IDENTITY_QUERY,
     "nothing": NOTHING_QUERY,
-    "permissions": PERMISSIONS_QUERY,
     "requests": REQUESTS_QUERY,
 }
 
@@ -46,9 +46,9 @@ def message(name, *pairs):
         ),
         ("nothing", ("a", "b"), "there is no parameter 'a'. It has no parameters."),
         (
-            "permissions",
-            ("service", "nova"),
-            "'roles' is a required property. Parameters: project_id, roles, service.",
+            "identity",
+            ("days", "3"),
+            "'name' is a required property. Parameters: days, name.",
         ),
     ],
 )

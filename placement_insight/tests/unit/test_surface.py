@@ -50,7 +50,6 @@ def test_all_paths_are_declared_with_their_methods():
         "/insight/findings": "GET",
         "/insight/identity": "GET",
         "/insight/clients": "GET",
-        "/insight/permissions": "GET",
         "/insight/drain": "GET, POST",
         "/insight/survival": "GET",
         "/insight/room": "POST",
@@ -69,7 +68,7 @@ def test_every_path_and_method_has_its_policy_rule():
 
 
 def test_every_operation_is_named_documented_and_of_projects_only():
-    assert len(list_rules()) == 12
+    assert len(list_rules()) == 11
     assert all(rule.scope_types == ["project"] and rule.operations for rule in list_rules())
 
 

@@ -35,8 +35,3 @@ def checks(**rules):
 @pytest.mark.parametrize("check", CASES)
 def test_a_check_is_described(check):
     assert requirements.described(checks(own=check), "own") == CASES[check]
-
-
-def test_the_roles_that_rules_name_are_found_everywhere_in_them():
-    rules = checks(own="not role:Guest or (role:a and http://host/role)")
-    assert requirements.roles(rules) == {"guest", "a", "reader"}

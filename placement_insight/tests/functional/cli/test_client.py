@@ -1,5 +1,9 @@
 """A client that others wrote works against the service that ``make serve`` starts."""
 
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 import pytest
 import requests
 
@@ -67,3 +71,62 @@ def test_errors_reach_the_client(openstack):
     nobody = "00000000-1111-2222-3333-444444444444"
     error = openstack.refused("resource provider delete", nobody)
     assert f"No resource provider with uuid {nobody} found for delete" in error
+
+
+@pytest.fixture
+def responds(request):
+    """An HTTP server that responds as a proxy or middleware does: statuses and bodies by path."""
+    responses = request.param
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, body = responses.get(self.path, responses["other"])
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            """Log nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "responds",
+    [
+        {"other": (401, b'{"error": {"code": 401}}')},
+        {"other": (403, b'{"errors": []}')},
+    ],
+    indirect=True,
+)
+def test_openstack_reports_what_a_proxy_or_keystone_responds(responds):
+    result = Client(responds).run("placement clients")
+    assert result.returncode == 1
+    assert result.stderr.startswith("GET /insight/clients failed: ")
+    assert re.search(r"\(HTTP 40[13]\)", result.stderr)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "responds",
+    [
+        {"other": (404, b"<html>")},
+        {"other": (404, b'{"errors": [{"detail": ""}]}')},
+        {"other": (200, b"<html>")},
+    ],
+    indirect=True,
+)
+@pytest.mark.parametrize("command", ["placement clients", "placement dashboard"])
+def test_openstack_names_a_wrong_path_of_the_endpoint_as_a_cause(responds, command):
+    result = Client(f"{responds}/horizon").run(command)
+    assert result.returncode == 1
+    assert result.stderr.startswith("GET /insight")
+    assert "the endpoint has the right path: --os-endpoint, or the catalog." in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -21,7 +21,6 @@ from placement.tests.support.processes import ApiProcess, read_terminal
 from placement_insight.tests.support.openstack_client import Client
 
 FOLDER = Path(sys.executable).parent
-PERMISSION = ("placement-manage", "permission", "check", "--roles", "reader")
 IDENTITY = ("placement-manage", "identity", "höst")
 runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
 
@@ -126,7 +125,7 @@ def test_a_command_of_openstack_that_does_not_reach_the_service():
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("command", [IDENTITY, PERMISSION])
+@pytest.mark.parametrize("command", [IDENTITY])
 def test_tables_fit_the_terminal(environ, command, width, tmp_path):
     terminal_of_operator, output = os.openpty()
     with os.fdopen(terminal_of_operator, encoding="utf-8") as shown:
@@ -163,7 +162,6 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
     [
         (1, "placement-manage identity"),
         (1, "placement-manage identity cn1 --nonsense"),
-        (1, "placement-manage permission check --nonsense"),
         (1, "placement-manage nonsense"),
         (1, "placement-manage --nonsense db sync"),
         (255, "placement-status upgrade check --nonsense"),  # 1 and 2 are results of the checks
@@ -171,7 +169,7 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
         (1, "placement-api --port nonsense"),
         (1, "placement-compare"),
         pytest.param(1, "openstack resource provider tree --nonsense", marks=runs_openstack),
-        pytest.param(1, "openstack placement permission check", marks=runs_openstack),
+        pytest.param(1, "openstack placement identity", marks=runs_openstack),
     ],
 )
 def test_wrong_arguments_end_all_commands_alike(run_command, code, command):

@@ -24,6 +24,7 @@ OTHER_PROGRAMS = {
     *("mariadb", "mariadb-dump", "pg_dump", "pg_restore"),
     *("mysql", "mysqldump", "mysql-migrate-db.sh", "nginx", "oslo-config-generator"),
     "man",
+    *("./oslopolicy-checker", "./oslopolicy-policy-generator"),
     *("oslo-config-validator", "oslopolicy-sample-generator", "packaging/build-deb", "pip"),
     *("packaging/build-image", "podman", "python", "python3", "reno", "sqlite3", "systemctl"),
     *("unset", "uwsgi"),

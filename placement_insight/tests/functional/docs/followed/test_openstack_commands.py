@@ -46,12 +46,10 @@ PRINTED = {
     "openstack placement clients": "1.39",
     "openstack placement survive": r"^(\+.*\n)?",  # those that do not survive, if any
     "openstack placement drain": "^(\\+.*\\n)?",  # the moves, if there are any
-    "openstack placement permission check": "reshaper",
     "openstack placement preview": "^$",  # the server is on one host
     "openstack placement identity": "cn1.example.org",
 }
 STATUSES = {
-    "openstack placement permission": 3,  # a call is denied
     "openstack placement drain": 1,  # the other hosts are disabled
     "openstack placement survive": 1,
 }
