@@ -7,13 +7,10 @@ written to a terminal is at most ``PIPE_WIDTH`` wide.
 
 import re
 import shutil
-import sys
 from collections.abc import Sequence
 from textwrap import fill
 from typing import IO, Final
 from unicodedata import east_asian_width
-
-from prettytable import PrettyTable
 
 PIPE_WIDTH: Final = 200
 """The width of a table that is not written to a terminal."""
@@ -55,14 +52,6 @@ def _filled(line: str, width: int) -> str:
     return fill(
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-
-
-def table_text(columns: Sequence[str], rows: Rows, important: Sequence[str]) -> str:
-    """Return the text of a table for standard output; see ``fitted``."""
-    shown, cells = fitted(columns, rows, width_of(sys.stdout), important)
-    text = PrettyTable(shown, align="l")
-    text.add_rows(cells)
-    return str(text)
 
 
 def fitted(

@@ -25,7 +25,7 @@ NOTICE: Final = "notice"
 PLAN: Final = "{commands.audit} --code {code} --plan repair.plan"
 PLAN_LIVE: Final = "{commands.live_audit} --code {code} --plan repair.plan"
 CONSUMERS: Final = "{commands.openstack} resource consumer list --provider {provider.uuid}"
-IDENTITY: Final = "{commands.manage} identity {provider.name!q}"
+IDENTITY: Final = "{commands.openstack} placement identity {provider.name!q}"
 SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
 
 

@@ -23,7 +23,7 @@ _SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate se
 class HypervisorWithoutProvider(
     Finding,
     code="hypervisor_without_provider",
-    command="{commands.manage} identity {hypervisor.name!q}",
+    command="{commands.openstack} placement identity {hypervisor.name!q}",
 ):
     """A hypervisor whose UUID no provider has; ``provider`` has its name."""
 

@@ -19,7 +19,7 @@ class SimilarNames(
     Finding,
     code="similar_names",
     level=NOTICE,
-    command="{commands.manage} identity {providers[0].name!q}",
+    command="{commands.openstack} placement identity {providers[0].name!q}",
 ):
     """Roots that may be one host."""
 

@@ -18,7 +18,11 @@ from osc_lib.shell import OpenStackShell
 from placement.core.model import Inventory
 from placement.microversion import UNVERSIONED
 from placement_insight.audit.consumers.model import ListedConsumer
-from placement_insight.audit.identity.command import add_identity_arguments, write_plan
+from placement_insight.audit.identity.command import (
+    add_identity_arguments,
+    requests_plan,
+    write_plan,
+)
 from placement_insight.audit.identity.model import (
     COLUMNS,
     IMPORTANT,
@@ -49,11 +53,11 @@ class ShowIdentity(WrittenOutput, command.Lister):
     important = IMPORTANT
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        is_planned = requests_plan(parsed_args)
         query = {"name": parsed_args.host, "days": parsed_args.days}
         identity = Identity.from_json(get(self.app, "/identity", query))
-        message = write_plan(parsed_args, identity, partial(_stored_amounts, self.app))
-        if message:
-            self.note(message)
+        if is_planned:
+            self.note(write_plan(parsed_args, identity, partial(_stored_amounts, self.app)))
         return COLUMNS, list(map(cells, rows_of(identity)))
 
 

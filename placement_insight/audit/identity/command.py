@@ -4,9 +4,12 @@ import argparse
 import os
 import re
 from functools import partial
+from typing import Final
 
 from placement.core.text import nouns
 from placement_insight.audit.identity.model import DAYS, CannotPlan, Identity, ReadAmounts
+
+PAIRED: Final = "Give --plan FILE together with one of --adopt, --rename and --retire."
 
 
 def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +20,7 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
         type=_days,
         default=DAYS,
         metavar="<days>",
-        help=f"Show refused requests of the last days. Default: {DAYS}.",
+        help=f"Include refused requests of the last days. Default: {DAYS}.",
     )
     parser.add_argument(
         "--plan",
@@ -50,22 +53,28 @@ def _days(text: str) -> int:
     return int(text)
 
 
+def requests_plan(options: argparse.Namespace) -> bool:
+    """Return whether the options request a plan.
+
+    Raises: CannotPlan if they have only the file, or only the change.
+    """
+    is_changed = bool(options.adopt or options.rename or options.retire)
+    if is_changed != bool(options.plan):
+        raise CannotPlan(PAIRED)
+    return is_changed
+
+
 def write_plan(
     options: argparse.Namespace,
     identity: Identity,
     read: ReadAmounts,
     manage: str = "placement-manage",
-) -> str | None:
-    """Write the plan that the options request; return a message about it, None without a plan.
+) -> str:
+    """Write the plan that the options request; return a message about it.
 
     ``manage`` is the command on an API host, with the global options in use.
     Raises: CannotPlan, OSError.
     """
-    is_changed = bool(options.adopt or options.rename or options.retire)
-    if is_changed != bool(options.plan):
-        raise CannotPlan("Give --plan FILE together with one of --adopt, --rename and --retire.")
-    if not is_changed:
-        return None
     # Actions have SQL, and each command of `openstack` imports this module.
     from placement_insight.audit.identity import plans  # noqa: PLC0415
     from placement_insight.audit.repair.plan_file import apply_command, plan_text  # noqa: PLC0415

@@ -1,7 +1,6 @@
 """Which providers a name could mean: a host that was renamed, re-installed, or given a domain.
 
-The providers are values, a JSON document, and the rows of a table. Clients of the API read the
-document, and print the same table as ``placement-manage``.
+The providers are values, a JSON document, and the rows of a table, which clients of the API print.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

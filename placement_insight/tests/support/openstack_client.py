@@ -4,9 +4,12 @@ import atexit
 import json
 import os
 import sys
+import threading
 import uuid
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import requests
 
@@ -59,6 +62,22 @@ class Client:
             timeout_seconds=60,
             stdin=stdin,
         )
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, *arguments):
+        """Log nothing."""
+
+
+@contextmanager
+def served(application):
+    """Serve the application until the end of the block; yield its URL."""
+    with make_server("127.0.0.1", 0, application, handler_class=_Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 def add_host(url, name, parent=None, traits=(), aggregates=(), **totals):

@@ -42,7 +42,7 @@ INTERNAL = {
 }
 EXTERNAL = {
     "placement_insight": {"numpy", "oslo_config", "oslo_policy", "sqlalchemy", "webob"},
-    "placement_insight.fitted_tables": {"prettytable"},
+    "placement_insight.fitted_tables": set(),
     "placement_insight.nova_lists": {"openstack"},
     "placement_insight.audit.live_sources": {"openstack", "keystoneauth1"},
     "placement_insight.audit.nova": {"openstack", "keystoneauth1"},

@@ -65,7 +65,7 @@ def test_each_finding_has_the_command_with_which_its_repair_begins():
 
 
 def test_the_commands_have_the_configuration_file_in_use(store, run_audit, tmp_path, capsys):
-    for name in ("usage_counter", "similar_names"):
+    for name in ("usage_counter", "empty_consumer"):
         DEFECTS[name][1](Host(store))
     path = tmp_path / "region 1.conf"
     path.write_text("")

@@ -5,12 +5,9 @@ import os
 import re
 import shlex
 import textwrap
-import threading
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import os_traits
 import pytest
@@ -21,7 +18,7 @@ from placement.tests.support.factories import claim, generation, set_inventories
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
 from placement_insight.explain.model import CODES
 from placement_insight.tests.functional.docs.pages import executed
-from placement_insight.tests.support.openstack_client import Client
+from placement_insight.tests.support.openstack_client import Client, served
 
 PAGE = Path(__file__).parents[4] / "doc/source/admin/troubleshooting-no-valid-host.rst"
 BLOCK = re.compile(
@@ -87,22 +84,6 @@ def with_names(application, uuids):
         return response(environ, start_response)
 
     return service
-
-
-class Quiet(WSGIRequestHandler):
-    def log_message(self, *arguments):
-        """Log nothing."""
-
-
-@contextmanager
-def served(application):
-    """Serve the application until the end of the block; yield its URL."""
-    with make_server("127.0.0.1", 0, application, handler_class=Quiet) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -332,6 +332,6 @@ def test_hypervisors_without_provider_and_hosts_without_hypervisor():
         "provider": Named("u1", "cn1"),
     }
     assert reinstalled.cause == "a provider with another UUID has the name"
-    assert command(unknown) == "placement-manage identity cn4"
+    assert command(unknown) == "openstack placement identity cn4"
     assert (unknown.severity, left.severity) == ("error", "notice")
     assert left.rows == {"provider": Named("u1", "cn1")}

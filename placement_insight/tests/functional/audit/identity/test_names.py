@@ -51,10 +51,10 @@ def run(database_url, monkeypatch, capsys):
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_characters_that_control_a_terminal_are_escaped(store, run):
-    new_provider(store, "cn1\x1b[31m\n")
-    status, output, _ = run("cn1\x1b[31m\n")
-    assert status == 0
-    assert r"cn1\x1b[31m\n" in output
+    own = new_provider(store, "cn1\x1b[31m\n")
+    status, _, errors = run("cn1\x1b[31m\n", "--plan=plan", f"--adopt={own}")
+    assert status == 1
+    assert r"cn1\x1b[31m" in errors
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
