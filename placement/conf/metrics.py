@@ -36,14 +36,6 @@ Default: the environment variable PROMETHEUS_MULTIPROC_DIR.
         "provider are served, about 1.6 kB per host and scrape. With more hosts, only sums are "
         "served.",
     ),
-    cfg.BoolOpt(
-        "deprecated_names",
-        default=True,
-        help="Also serve the gauges ``..._inventory`` under their names of release 1.0, which "
-        "end in ``_total``: ``promtool check metrics`` allows this ending for counters only. The "
-        "next release removes the old names and this option. Set it to false when no dashboard "
-        "and no rule uses them.",
-    ),
     cfg.StrOpt(
         "inventory_root_trait_prefix",
         default="",

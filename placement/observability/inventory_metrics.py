@@ -54,7 +54,6 @@ class InventorySettings:
 
     inventory: bool = True
     inventory_max_hosts: int = 100
-    deprecated_names: bool = True
     inventory_root_trait_prefix: str = ""
     inventory_interval_seconds: float = 15
 
@@ -96,23 +95,12 @@ class InventoryMetrics:
             if snapshot is None:
                 return b""
             try:
-                collector = SimpleNamespace(collect=partial(self._collected, snapshot))
+                collector = SimpleNamespace(collect=partial(self._families, snapshot))
                 self._text = self._library.generate_latest(collector)
             except DatabaseUnavailable:  # consumers and ids are read from the database
                 return b""
             self._computed_at = time.monotonic()
             return self._text
-
-    def _collected(self, snapshot: Snapshot) -> Iterator[Any]:
-        """Yield all families; gauges with a deprecated name also under this name."""
-        for family in self._families(snapshot):
-            yield family
-            prefix, _, name = family.name.rpartition("_")
-            if name == "inventory" and self._settings.deprecated_names:
-                old = self._gauge(f"{prefix}_total", f"Deprecated: use {family.name}.")
-                for sample in family.samples:
-                    old.add_sample(old.name, sample.labels, sample.value)
-                yield old
 
     def _families(self, snapshot: Snapshot) -> Iterator[Any]:
         """Yield the families of single providers, if there are few, and the families of sums."""

@@ -295,7 +295,7 @@ def exited():
 
 def test_a_service_that_starts_removes_the_metrics_of_its_last_run(tmp_path, exited):
     write_metrics_of(exited, tmp_path)
-    write_metrics_of("ended", tmp_path)  # as earlier releases named their sums
+    write_metrics_of("ended", tmp_path)  # not the file of a process
     metrics.remove_files_of_last_run(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

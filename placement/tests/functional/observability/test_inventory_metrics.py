@@ -101,18 +101,6 @@ def test_above_the_limit_there_are_only_sums(metrics):
     assert b"placement_cloud_inventory" in text
 
 
-def test_deprecated_names_have_the_same_values(metrics):
-    samples = values(metrics(inventory_root_trait_prefix="CUSTOM_AZ_").text(CLOUD))
-    gauges = {name: value for name, value in samples.items() if "_inventory{" in name}
-    assert {name.partition("_inventory")[0] for name in gauges} == {
-        *("placement_cloud", "placement_aggregate", "placement_root_trait"),
-        "openstack_placement_resource",
-    }
-    for name, value in gauges.items():
-        assert samples[name.replace("_inventory{", "_total{")] == value
-    assert b"_total" not in metrics(deprecated_names=False).text(CLOUD)
-
-
 def test_inventory_can_be_switched_off(metrics):
     assert metrics(inventory=False).text(CLOUD) == b""
 
@@ -182,7 +170,7 @@ def test_what_is_reserved_while_it_is_in_use_is_capacity(metrics):
 
 
 @pytest.mark.parametrize("hosts", [100, 5_000])
-def test_a_scrape_stays_below_360_kilobytes_by_default(metrics, hosts):
+def test_a_scrape_stays_below_300_kilobytes_by_default(metrics, hosts):
     classes = {name: Inventory(100_000) for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
     snapshot = snapshot_of_states(
         ProviderState(
@@ -195,8 +183,7 @@ def test_a_scrape_stays_below_360_kilobytes_by_default(metrics, hosts):
         )
         for n in range(1, hosts + 1)
     )  # fmt: skip
-    assert len(metrics().text(snapshot)) <= 360_000
-    assert len(metrics(deprecated_names=False).text(snapshot)) <= 300_000
+    assert len(metrics().text(snapshot)) <= 300_000
 
 
 class CountingEngine:

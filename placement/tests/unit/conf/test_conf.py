@@ -53,7 +53,6 @@ DEFAULTS = [
     ("metrics", "enabled", False),
     ("metrics", "inventory", True),
     ("metrics", "inventory_max_hosts", 100),
-    ("metrics", "deprecated_names", True),
     ("metrics", "inventory_root_trait_prefix", ""),
     ("metrics", "inventory_interval_seconds", 15),
     ("metrics", "survival_interval_minutes", 0),
