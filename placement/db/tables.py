@@ -17,11 +17,9 @@ metadata = sa.MetaData()
 # Revisions after the first one that add tables and columns. The ``info`` of such a table or column
 # has the key ``revision``, by which ``placement.db.schema.revisions`` compares a database.
 CONSUMER_TYPES = "422ece571366"
-OURS = "c0de5a1d7e09"
-EQUAL_REQUESTS = "c0de5a1d7e10"
+OURS = "c0de5a1d7e10"
 _OF_CONSUMER_TYPES = {"revision": CONSUMER_TYPES}
 _OURS = {"revision": OURS}
-_OF_EQUAL_REQUESTS = {"revision": EQUAL_REQUESTS}
 
 
 def _timestamps() -> tuple[sa.Column[datetime], sa.Column[datetime]]:
@@ -202,16 +200,14 @@ insight_requests = sa.Table(
     sa.Column("claim", sa.Text),
     sa.Column("explanation", sa.Text, nullable=False),
     # the classes, traits or aggregates that the reason is about, separated by commas
-    sa.Column("subject", sa.String(255), info=_OURS),
+    sa.Column("subject", sa.String(255)),
     # equal requests of an hour have one row: their number, how many of them later requests with
     # the same global id superseded, the last time, and the ids of the last ones
-    sa.Column("equal_key", sa.String(64), info=_OF_EQUAL_REQUESTS),
-    sa.Column("requests", sa.Integer, nullable=False, server_default="1", info=_OF_EQUAL_REQUESTS),
-    sa.Column(
-        "superseded", sa.Integer, nullable=False, server_default="0", info=_OF_EQUAL_REQUESTS
-    ),
-    sa.Column("last_at", sa.DateTime, info=_OF_EQUAL_REQUESTS),
-    sa.Column("latest", sa.Text, info=_OF_EQUAL_REQUESTS),
+    sa.Column("equal_key", sa.String(64), nullable=False),
+    sa.Column("requests", sa.Integer, nullable=False),
+    sa.Column("superseded", sa.Integer, nullable=False),
+    sa.Column("last_at", sa.DateTime, nullable=False),
+    sa.Column("latest", sa.Text, nullable=False),
     sa.Index("insight_requests_equal_key_idx", "equal_key", unique=True),
     sa.Index("insight_requests_request_id_idx", "request_id"),
     sa.Index("insight_requests_global_request_id_idx", "global_request_id"),

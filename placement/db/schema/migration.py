@@ -1,7 +1,7 @@
 """Upgrades the schema of a database to its newest revision.
 
-Every Placement database has the first five revisions. The revisions of this service follow them,
-and only add to the schema, so that another implementation still works on the database.
+Every Placement database has the first five revisions. The revision of this service follows them,
+and only adds to the schema, so that another implementation still works on the database.
 
 One process at a time upgrades a database; the others wait for it. The nodes of a Galera cluster
 do not share locks: if processes on two nodes upgrade at once, all nodes execute the DDL statements

@@ -34,10 +34,7 @@ REVISIONS = (
     tables.CONSUMER_TYPES,
     "a082b8bb98d0",
     tables.OURS,
-    tables.EQUAL_REQUESTS,
 )
-# How the revisions of development releases begin, which have parts of the revision OURS
-DEVELOPMENT = "c0de5a1d7e0"
 HEAD = REVISIONS[-1]
 # The newest revision of the schema of other implementations
 COMMON_HEAD = REVISIONS[REVISIONS.index(tables.OURS) - 1]
@@ -88,8 +85,6 @@ class Comparison(NamedTuple):
         if self.revision is None or self.revision in REVISIONS:
             return None
         problems = [f"{added} is missing" for added in self.lacking(COMMON_HEAD)]
-        if self.revision.startswith(DEVELOPMENT):
-            problems.append("it is of a development release")
         problems += [f"the column {name} requires a value" for name in self.requiring]
         if problems:
             raise IncompatibleSchema(
@@ -137,8 +132,7 @@ class Comparison(NamedTuple):
         Later revisions may differ from it in indexes, which `db sync` creates if they are missing.
         """
         applied = BASE
-        with_tables = (tables.CONSUMER_TYPES, tables.OURS, tables.EQUAL_REQUESTS)
-        for revision in (REVISIONS[0], *with_tables):
+        for revision in (REVISIONS[0], tables.CONSUMER_TYPES, tables.OURS):
             if self.lacking(revision):
                 break
             applied = revision

@@ -127,7 +127,7 @@ def _below(
 def _conflict(record: RecordedRequest) -> NameConflict:
     facts = json.loads(record.explanation)
     return NameConflict(
-        at=record.last,
+        at=record.last_at,
         reason=record.reason,
         name=facts.get("name", ""),
         uuid=facts.get("uuid", ""),

@@ -108,7 +108,7 @@ def recorded_request(record: RecordedRequest, request_id: str) -> Json:
         "reason": record.reason,
         "count": record.requests,
         "first_at": timestamp(record.created_at),
-        "last_at": timestamp(record.last),
+        "last_at": timestamp(record.last_at),
         "latest": [
             {
                 "at": timestamp(each.at),

@@ -52,7 +52,7 @@ class RecordedRequest:
     ``explanation`` are JSON text. ``project_id`` and ``user_id`` are those of the claim, else
     those of the caller. ``subject`` has the names that the reason is about, see ``summary``.
     ``requests`` is the number of requests, and ``latest`` has the last ones, the newest first.
-    Requests with the same ``equal_key`` are equal; None if the record has one request.
+    Requests with the same ``equal_key`` are equal.
     """
 
     id: int
@@ -65,19 +65,14 @@ class RecordedRequest:
     user_id: str | None
     microversion: str
     explanation: str
+    equal_key: str
+    last_at: datetime
+    latest: tuple[Occurrence, ...]
     query: str | None = None
     claim: str | None = None
     subject: str | None = None
-    equal_key: str | None = None
     requests: int = 1
     superseded: int = 0
-    last_at: datetime | None = None
-    latest: tuple[Occurrence, ...] = ()
-
-    @property
-    def last(self) -> datetime:
-        """The time of the last request."""
-        return self.last_at or self.created_at
 
     @property
     def is_superseded(self) -> bool:
@@ -91,7 +86,7 @@ class RecordedRequest:
             self,
             requests=self.requests + other.requests,
             superseded=self.superseded + other.superseded,
-            last_at=max(self.last, other.last),
+            last_at=max(self.last_at, other.last_at),
             latest=tuple(latest[:MOST_LATEST]),
         )
 

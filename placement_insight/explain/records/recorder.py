@@ -159,7 +159,7 @@ class Recorder:
             return
         with self._counting:
             key = record.equal_key
-            if not (key is None or key in self._keys or self.admits(record.kind)):
+            if not (key in self._keys or self.admits(record.kind)):
                 record = _further(record)
             is_counted = record.equal_key in self._keys
             self._add(record)
@@ -174,7 +174,7 @@ class Recorder:
 
     def _add(self, record: RecordedRequest) -> None:
         """Add the record to those that wait to be written, or count it in an equal one."""
-        key = record.equal_key or str(record.id)
+        key = record.equal_key
         if (equal := self._waiting.get(key)) is not None:
             record = equal.with_equal(record)
         elif len(self._waiting) >= MOST_WAITING:
@@ -182,8 +182,7 @@ class Recorder:
         self._waiting[key] = record
         if len(self._keys) >= _MOST_KEYS:
             self._keys.clear()
-        if record.equal_key is not None:
-            self._keys.add(record.equal_key)
+        self._keys.add(key)
 
     def found(self, global_request_id: str) -> None:
         """Note that a request with this global request id has candidates.  Never raises."""
@@ -219,7 +218,7 @@ class Recorder:
         with self._counting:
             waiting, self._waiting = self._waiting, {}
         # in an order that avoids deadlocks
-        records = sorted(waiting.values(), key=lambda record: record.equal_key or "")
+        records = sorted(waiting.values(), key=lambda record: record.equal_key)
         try:
             if records:
                 self._insert(records)

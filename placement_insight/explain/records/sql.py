@@ -52,10 +52,9 @@ def add(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
 
     Of one hour, all equal requests of all processes have one row.
     """
-    keys = [record.equal_key for record in records if record.equal_key is not None]
+    keys = [record.equal_key for record in records]
     equal = sa.select(insight_requests).where(_columns.equal_key.in_(keys)).with_for_update()
-    stored = _records(tx, equal) if keys else []
-    by_key = {record.equal_key: record for record in stored}
+    by_key = {record.equal_key: record for record in _records(tx, equal)}
     new = [record for record in records if record.equal_key not in by_key]
     if new:
         tx.connection.execute(insight_requests.insert(), [_row(record) for record in new])
@@ -191,7 +190,7 @@ def _row(record: RecordedRequest) -> dict[str, object]:
     return {**row, "latest": json.dumps(latest)}
 
 
-def _latest(text: str | None) -> tuple[Occurrence, ...]:
-    """Return the latest requests of a row; rows of release 1.0.0 have none."""
-    rows = json.loads(text or "[]")
+def _latest(text: str) -> tuple[Occurrence, ...]:
+    """Return the latest requests of a row."""
+    rows = json.loads(text)
     return tuple(Occurrence(datetime.fromisoformat(at), *others) for at, *others in rows)

@@ -2,14 +2,15 @@
 
 from datetime import UTC, datetime
 
-from placement_insight.explain.records.model import RecordedRequest, new_id
+from placement_insight.explain.records.model import Occurrence, RecordedRequest, new_id
 
 
 def record(number=0):
     now = datetime.now(UTC)
+    at = now.replace(tzinfo=None)
     return RecordedRequest(
         id=new_id(now),
-        created_at=now.replace(tzinfo=None),
+        created_at=at,
         kind="no_candidates",
         reason="capacity",
         request_id=f"req-{number}",
@@ -20,4 +21,7 @@ def record(number=0):
         query="resources=VCPU:1",
         claim=None,
         explanation="{}",
+        equal_key=f"{number:04}",
+        last_at=at,
+        latest=(Occurrence(at, f"req-{number}", None),),
     )

@@ -224,15 +224,15 @@ def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
 
 def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
     """Both prune the same rows at once, which Galera notices at the commit of one of them."""
-    limits = RecorderSettings(record_max_rows=150)
+    limits = RecorderSettings(record_max_rows=150, record_per_second=1000)
     recorders = [Recorder(store, limits) for store in stores]
 
-    def record_many(recorder):
+    def record_many(node):
         for number in range(300):
-            recorder.record(record(number))
+            recorders[node].record(record(300 * node + number))
 
     with ThreadPoolExecutor(len(recorders)) as pool:
-        list(pool.map(record_many, recorders))
+        list(pool.map(record_many, range(len(recorders))))
     rows = find(stores[0], RecordedFilter(limit=1000))
     assert 150 <= len(rows) <= 150 + len(recorders) * PRUNE_AFTER_ROWS
     assert [recorder.dropped for recorder in recorders] == [0, 0]

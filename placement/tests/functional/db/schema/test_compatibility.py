@@ -32,7 +32,7 @@ def tables(store):
 
 
 def record(store, revision):
-    """Record a revision as earlier releases did, without a check."""
+    """Record a revision without a check."""
     if "alembic_version" not in tables(store):
         execute(store, ALEMBIC_VERSION)
     execute(store, "DELETE FROM alembic_version")

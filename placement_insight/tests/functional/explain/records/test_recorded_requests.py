@@ -401,7 +401,7 @@ def count(store):
 
 
 def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
-    limits = RecorderSettings(record_max_rows=120)
+    limits = RecorderSettings(record_max_rows=120, record_per_second=1000)
     hosts = [Recorder(each, limits) for each in (store, other_store)]
     for number in range(400):
         hosts[number % 2].record(record(number))
@@ -414,24 +414,20 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
 
 
 def test_old_rows_are_removed_when_new_ones_come(store):
-    with store.engines().writer.begin() as connection:
-        values = {"kind": "no_candidates", "reason": "capacity", "microversion": str(MAX_VERSION)}
-        values |= {"created_at": datetime(2020, 1, 1), "explanation": "{}"}
-        rows = [values | {"id": number} for number in range(150)]
-        connection.execute(tables.insight_requests.insert(), rows)
+    store.write(add, [replace(record(number), id=number) for number in range(150)])
     recorder = Recorder(store, RecorderSettings())
-    for number in range(2):  # a write removes at most 100 rows
+    for number in range(150, 152):  # a write removes at most 100 rows
         recorder.record(record(number))
     assert count(store) == 2
 
 
 def test_a_summary_has_the_hour_of_each_record(store):
-    """Records of an earlier release have no subject."""
     until = datetime(2026, 11, 21, 2, 14, 7, tzinfo=UTC)
     since = summary.beginning(None, until)
     ages = [timedelta(minutes=minutes) for minutes in (0, 14, 15, 74, 75, 2000)]
-    records = [replace(record(), id=first_id(until - age)) for age in ages]
-    store.write(add, [*records, replace(record(), id=first_id(until) + 1, kind="name_conflict")])
+    records = [replace(record(n), id=first_id(until - age)) for n, age in enumerate(ages)]
+    conflict = replace(record(len(ages)), id=first_id(until) + 1, kind="name_conflict")
+    store.write(add, [*records, conflict])
     document = summary.summary(hourly(store, RecordedFilter(since=since)), since, until)
     assert document["per_hour"] == [*[0] * 21, 1, 2, 2]
     assert document["resource_classes"] == []

@@ -75,15 +75,20 @@ def store(monkeypatch):
     return Memory()
 
 
+def new_recorder(store, clock, per_second):
+    settings = RecorderSettings(record_max_rows=200, record_per_second=per_second)
+    return Recorder(store, settings, clock, clock, lambda *_: None)
+
+
 @pytest.fixture
 def recorder(store, clock):
-    return Recorder(
-        store,
-        RecorderSettings(record_max_rows=200, record_per_second=5),
-        clock,
-        clock,
-        lambda *_: None,
-    )
+    return new_recorder(store, clock, 5)
+
+
+@pytest.fixture
+def unlimited(store, clock):
+    """A recorder that admits each request."""
+    return new_recorder(store, clock, 1000)
 
 
 def test_requests_are_superseded_for_five_seconds_whatever_the_time_of_day(store, recorder, clock):
@@ -182,20 +187,20 @@ def test_a_record_during_a_write_is_written_later(recorder, store):
     assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
 
 
-def test_of_too_many_that_wait_the_oldest_are_dropped(recorder, store, monkeypatch):
+def test_of_too_many_that_wait_the_oldest_are_dropped(unlimited, store, monkeypatch):
     monkeypatch.setattr(recorders, "MOST_WAITING", 100)
     store.gate = threading.Event()
-    first = threading.Thread(target=recorder.record, args=[record(0)])
+    first = threading.Thread(target=unlimited.record, args=[record(0)])
     first.start()
     assert store.entered.wait(SECONDS_TO_WAIT)
     for number in range(1, 151):
-        recorder.record(record(number))
+        unlimited.record(record(number))
     store.gate.set()
     first.join(SECONDS_TO_WAIT)
-    recorder.flush()
+    unlimited.flush()
     kept = [row.request_id for row in store.rows]
     assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
-    assert recorder.dropped == 50
+    assert unlimited.dropped == 50
 
 
 # --- failing ------------------------------------------------------------------------------
@@ -242,20 +247,20 @@ def test_after_a_failure_it_goes_on_by_itself(recorder, store, clock):
 # --- bounds -------------------------------------------------------------------------------
 
 
-def test_the_table_stays_within_its_bounds(recorder, store):
+def test_the_table_stays_within_its_bounds(unlimited, store):
     for number in range(1000):
-        recorder.record(record(number))
+        unlimited.record(record(number))
         assert len(store.rows) <= 200 + recorders.PRUNE_AFTER_ROWS
     assert {batch for _, _, batch in store.pruned} == {recorders.PRUNE_BATCH}
     assert store.calls < 1000 + 1000 / 40
 
 
-def test_rows_above_a_lowered_limit_are_deleted_in_batches(recorder, store):
+def test_rows_above_a_lowered_limit_are_deleted_in_batches(unlimited, store):
     store.rows = [record(number) for number in range(2000)]
-    recorder.record(record())
+    unlimited.record(record())
     assert len(store.rows) == 2001 - recorders.PRUNE_BATCH
     for number in range(200):
-        recorder.record(record(number))
+        unlimited.record(record(number))
     assert len(store.rows) <= 250
 
 

@@ -1,6 +1,6 @@
 """Add usage counters, clocks and recorded requests.
 
-Revision ID: c0de5a1d7e09
+Revision ID: c0de5a1d7e10
 Revises: a082b8bb98d0
 
 Other implementations ignore these tables and columns. If one of them was used on a database
@@ -14,7 +14,7 @@ from alembic import op
 from placement.db.schema import migration as steps
 from placement.db.schema import seed
 
-revision = "c0de5a1d7e09"
+revision = "c0de5a1d7e10"
 down_revision = "a082b8bb98d0"
 
 
