@@ -23,9 +23,8 @@ SKIPPED: Final = "skipped"
 
 _UNCONFIRMED: Final = (
     "The rows are as after the action, but its commit is not confirmed, because a program was "
-    "interrupted, or because an earlier release wrote the file: another program may have changed "
-    "the rows. If they must be restored, for example because the server of the removed "
-    "allocations exists, add --unconfirmed."
+    "interrupted: another program may have changed the rows. If they must be restored, for "
+    "example because the server of the removed allocations exists, add --unconfirmed."
 )
 
 Record = Callable[[Entry], object]

@@ -1,4 +1,4 @@
-"""Files of repairs that an earlier release wrote are read, and written again, byte for byte."""
+"""Files of repairs are read, and written again, byte for byte."""
 
 import json
 
