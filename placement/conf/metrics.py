@@ -49,24 +49,6 @@ Default: the environment variable PROMETHEUS_MULTIPROC_DIR.
         help="The maximum age of inventory metrics, in seconds. Each process computes them at "
         "most once in this time.",
     ),
-    cfg.IntOpt(
-        "survival_interval_minutes",
-        default=0,
-        min=0,
-        help="Serve ``placement_survival_domains``: how many hosts could fail because everything "
-        "on them fits elsewhere, as ``GET /insight/survival`` computes it. A thread of a process "
-        "that is scraped computes it at most once in this number of minutes; it reads all "
-        "allocations, which takes seconds with hundreds of thousands of servers. 0 disables the "
-        "metric.",
-    ),
-    cfg.StrOpt(
-        "survival_by",
-        default="root",
-        regex="^(root|aggregate|root_trait:[A-Z0-9_]+)$",
-        help="What fails: ``root`` is each host, ``aggregate`` the hosts of each aggregate, and "
-        "``root_trait:PREFIX`` the hosts with each trait that begins with PREFIX, such as "
-        "``CUSTOM_RACK_``.",
-    ),
     cfg.ListOpt(
         "allowed_source_ranges",
         default=["127.0.0.0/8", "::1/128"],

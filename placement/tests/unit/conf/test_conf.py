@@ -55,8 +55,6 @@ DEFAULTS = [
     ("metrics", "inventory_max_hosts", 100),
     ("metrics", "inventory_root_trait_prefix", ""),
     ("metrics", "inventory_interval_seconds", 15),
-    ("metrics", "survival_interval_minutes", 0),
-    ("metrics", "survival_by", "root"),
     ("metrics", "folder", None),
     ("metrics", "allowed_source_ranges", ["127.0.0.0/8", "::1/128"]),
     ("workarounds", "optimize_for_wide_provider_trees", False),
