@@ -14,21 +14,15 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
 from placement.exception import SearchDeadlineExceeded
 from placement_insight.plan.bounds import Bounds
-from placement_insight.plan.exhaustion import Exhaustion, TooManyPlansError
 from placement_insight.plan.model import Holder, Move, Needs, Scene, Verdict
 from placement_insight.plan.placing import Placement
 
 TIME_OVER: Final = (
     "the time limit of the plan was reached ([placement]candidate_search_budget_seconds)"
 )
-TOO_MANY: Final = (
-    "the largest first leaves some out, no bound proves that they do not fit, and there are too "
-    "many plans to try all"
-)
-ALL_TRIED: Final = "all plans were tried, and none has a place for each consumer"
+UNPROVED: Final = "the largest first leaves some out, and no bound proves that they do not fit"
 _EXCLUDED: Final = "it fits on no host that the other members of its server groups allow"
 _OF_GROUP: Final = "no host that its server groups allow has everything free after the moves"
-DEPENDENT: Final = "a plan exists only if consumers use what others release"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,7 @@ def drain(scene: Scene, deadline: Deadline) -> Drain:
         proofs = [each.text for each in stuck if each.is_proved] or list(bounds.sentences())
         if proofs:
             return Drain("does_not_fit", placement.moves, stuck, tuple(dict.fromkeys(proofs)))
-        return _exhausted(scene, placement, stuck, bounds, deadline)
+        return Drain("undetermined", placement.moves, stuck, (UNPROVED,))
     except SearchDeadlineExceeded:
         stuck = [
             Stuck(holder, demand.needs, is_proved=False, text=TIME_OVER)
@@ -75,25 +69,6 @@ def drain(scene: Scene, deadline: Deadline) -> Drain:
             for holder in demand.holders
         ]
         return Drain("undetermined", placement.moves, stuck, (TIME_OVER,), is_complete=False)
-
-
-def _exhausted(
-    scene: Scene,
-    placement: Placement,
-    stuck: Sequence[Stuck],
-    bounds: Bounds,
-    deadline: Deadline,
-) -> Drain:
-    """Return the result of trying all plans.  Raises: SearchDeadlineExceeded."""
-    try:
-        moves = Exhaustion(scene, bounds.snapshot, deadline).plan()
-    except TooManyPlansError:
-        return Drain("undetermined", placement.moves, stuck, (TOO_MANY,))
-    if moves is None:
-        return Drain("does_not_fit", placement.moves, stuck, (ALL_TRIED,))
-    if bounds.snapshot is scene.remaining:
-        return Drain("fits", moves)
-    return Drain("undetermined", placement.moves, stuck, (DEPENDENT,))
 
 
 def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck]:

@@ -128,7 +128,7 @@ class Placement:
             return ranked
 
         try:
-            yield from assignments(snapshot, variant, ranked, self._deadline)
+            yield from _assignments(snapshot, variant, ranked, self._deadline)
         except SearchDeadlineExceeded:
             self._is_over = True
 
@@ -143,14 +143,11 @@ def scarcest_classes(scene: Scene) -> Sequence[str]:
     return sorted(total, key=lambda name: (free[name] / total[name], name))
 
 
-def assignments(
+def _assignments(
     snapshot: Snapshot,
     variant: Variant,
     ordered: Callable[[Mask], Sequence[int]],
     deadline: Deadline,
-    find: Callable[
-        [ProblemBuilder, Sequence[int], Deadline], Iterator[tuple[int, list[int]]]
-    ] = first_assignments,
 ) -> Iterator[tuple[int, Counter[tuple[str, int]]]]:
     """Yield targets on which the needs fit, with the amounts of their providers.
 
@@ -165,7 +162,7 @@ def assignments(
         return
     problems = ProblemBuilder(snapshot, slotted, domains)
     for block in batches(ordered(possible), _BLOCK):
-        for root, rows in find(problems, block, deadline):
+        for root, rows in first_assignments(problems, block, deadline):
             amounts = Counter(amounts_of(slotted.slots, rows))
             if _is_valid_beside(variant.kept, amounts, snapshot):
                 yield root, amounts

@@ -86,21 +86,6 @@ def first_assignments(
                     break
 
 
-def all_assignments(
-    problems: ProblemBuilder, anchors: Sequence[int] | Indices, deadline: Deadline
-) -> Iterator[tuple[int, list[int]]]:
-    """Yield each solution of the anchors, with the row of each slot's provider.
-
-    Raises: SearchDeadlineExceeded.
-    """
-    for block in problems.blocks(anchors):
-        for number, anchor in enumerate(block.anchors):
-            for problem, start in block.subproblems_of(number):
-                for options in solve(problems.slotted, problem, deadline):
-                    deadline.tick()
-                    yield anchor, [_row(block, start, option) for option in options]
-
-
 def _row(block: Block, start: int, option: int) -> int:
     return block.rows.item(start + option) if option >= 0 else ~option
 

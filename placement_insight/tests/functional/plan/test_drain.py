@@ -16,6 +16,7 @@ from placement.db.tables import allocations as allocations_table
 from placement.tests.support.factories import new_provider
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
+from placement_insight.plan.drain import UNPROVED
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
@@ -409,9 +410,10 @@ def test_members_of_server_groups_that_stay_are_read(http, store):
     assert planned("anti-affinity", first, member)[1] == {first: "cn3", second: "cn3"}
     assert planned("affinity", second, member)[1][second] == "cn2"
     plan, targets = planned("anti-affinity", first, second, member)
-    assert (plan["verdict"], list(targets.values())) == ("does_not_fit", ["cn3"])
+    assert (plan["verdict"], list(targets.values())) == ("undetermined", ["cn3"])
     (stuck,) = plan["stuck"]
     assert stuck["text"].startswith("no host that its server groups allow has")
+    assert plan["reasons"] == [UNPROVED]
     new_member = claim(http, {free: {"VCPU": 1}})
     plan, targets = planned("anti-affinity", first, member, new_member)
     assert (plan["verdict"], list(targets)) == ("does_not_fit", [second])
