@@ -15,7 +15,7 @@ from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY, SUMMARY_QUERY
 from placement_insight.page.feed.http import PROVIDERS_QUERY
 from placement_insight.plan.capacity.http import CAPACITY_QUERY
-from placement_insight.plan.http import DRAIN_BODY, DRAIN_QUERY, SURVIVAL_QUERY
+from placement_insight.plan.http import DRAIN_BODY, SURVIVAL_QUERY
 from placement_insight.plan.room_http import ROOM
 from placement_insight.queries import NOTHING_QUERY
 
@@ -169,7 +169,6 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"{UNVERSIONED}/findings"): Operation(_ok(schemas.FINDINGS), query=FINDINGS_QUERY),
     ("GET", f"{UNVERSIONED}/identity"): Operation(_ok(schemas.IDENTITY), query=IDENTITY_QUERY),
     ("GET", f"{UNVERSIONED}/clients"): Operation(_ok(schemas.CLIENTS), query=NOTHING_QUERY),
-    ("GET", f"{UNVERSIONED}/drain"): Operation(_from_snapshot(schemas.DRAIN), query=DRAIN_QUERY),
     ("POST", f"{UNVERSIONED}/drain"): Operation(_ok(schemas.DRAIN), body=DRAIN_BODY),
     ("GET", f"{UNVERSIONED}/survival"): Operation(
         _from_snapshot(schemas.SURVIVAL), query=SURVIVAL_QUERY

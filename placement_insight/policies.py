@@ -41,7 +41,6 @@ CLIENTS = _INSIGHT.rule(
 PLAN = _INSIGHT.rule(
     "plan",
     "Plan where consumers would fit if providers were gone.",
-    "GET /drain",
     "GET /survival",
     "POST /drain",
     "POST /room",

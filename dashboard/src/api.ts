@@ -85,7 +85,7 @@ export class Api {
   }
 
   drain(root: string, limit: number): Promise<Drain> {
-    return this.json(`/drain?in_tree=${root}&limit_moves=${limit}`);
+    return this.json("/drain", JSON.stringify({ in_tree: [root], limit_moves: limit }));
   }
 
   // The domains that do not survive a failure.

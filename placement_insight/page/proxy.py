@@ -29,8 +29,8 @@ class UpstreamResponse(NamedTuple):
 Send = Callable[[str, Mapping[str, str], bytes | None], UpstreamResponse]
 """Sends a GET, or a POST with a body, to a path and query, with the token of the user added."""
 
-_ROOM = f"{UNVERSIONED}/room"
-"""The only path to which a POST is forwarded: it writes nothing."""
+_PLANS = (f"{UNVERSIONED}/drain", f"{UNVERSIONED}/room")
+"""The only paths to which a POST is forwarded: it writes nothing."""
 _MOST_BYTES = 65_536
 
 
@@ -73,7 +73,7 @@ class LocalDashboard:
         # clients and proxies on the way remove dot segments: /insight/../traits is /traits
         if is_versioned(path) or {".", ".."}.intersection(path.split("/")):
             return webob.Response("Not found", status=404)
-        allowed = "POST" if path == _ROOM else "GET"
+        allowed = "POST" if path in _PLANS else "GET"
         if request.method != allowed:
             return webob.Response(status=405, headers={"Allow": allowed})
         if (request.content_length or 0) > _MOST_BYTES:

@@ -39,7 +39,7 @@ OF_GROUPS: Final = (
 def of_drain(
     snapshot: Snapshot, tops: Sequence[int], scene: Scene, result: Drain, limit: int | None
 ) -> Json:
-    """Return the document of GET /insight/drain."""
+    """Return the document of POST /insight/drain."""
     reader = NeedsReader(snapshot, scene.drained, Keep())
     return document(
         complete=result.is_complete,

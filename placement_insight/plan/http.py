@@ -1,4 +1,4 @@
-"""``GET /insight/drain`` and ``/survival``: where consumers would fit if providers were gone."""
+"""``/insight/drain`` and ``/insight/survival``: where consumers would fit without providers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -19,7 +19,7 @@ from placement_insight.names import similar_names
 from placement_insight.plan import document, sql
 from placement_insight.plan.drain import drain
 from placement_insight.plan.model import Keep, Scene, with_children
-from placement_insight.plan.server_groups import NO_GROUPS, ServerGroup, ServerGroups
+from placement_insight.plan.server_groups import ServerGroup, ServerGroups
 from placement_insight.plan.survival import Survival, hosts_by
 
 MOST_PROVIDERS: Final = 500
@@ -33,8 +33,6 @@ _SELECTORS: Final = {
     **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
     "root_trait": _TRAIT,
 }
-_LIMIT = queries.described("a number from 0 to 999999", "^[0-9]{1,6}$")
-DRAIN_QUERY = always(closed({**_SELECTORS, "keep": KEEP, "limit_moves": _LIMIT}))
 SURVIVAL_QUERY = always(
     closed(
         {
@@ -75,32 +73,17 @@ DRAIN_BODY = always(
         }
     )
 )
-_DRAIN_BODY = validation.body_validators(DRAIN_BODY)
-_DRAIN = validation.query_validators(DRAIN_QUERY)
+_DRAIN = validation.body_validators(DRAIN_BODY)
 _SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
 
 
 @accepts_json
+@requires_json
 def plan_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
-    values = queries.repeated(request, request.query_pairs, _DRAIN, "limit_moves")
-    most = max(map(int, values.get("limit_moves", ())), default=None)
-    return http.computed(request, lambda view: _drained(request, view, values, most))
-
-
-@accepts_json
-@requires_json
-def plan_drain_with_groups(request: Request) -> webob.Response:
-    """Return a plan that keeps the rules of server groups."""
-    request.can(policies.PLAN)
-    body = queries.body(request, _DRAIN_BODY)
-
-    def write(view: View) -> Json:
-        groups = groups_of(request, view, body)
-        return _drained(request, view, body, body.get("limit_moves"), groups)
-
-    return http.computed_of_body(request, body, write)
+    body = queries.body(request, _DRAIN)
+    return http.computed_of_body(request, body, lambda view: _drained(request, view, body))
 
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
@@ -132,15 +115,10 @@ def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGr
     return ServerGroups(groups, roots)
 
 
-def _drained(
-    request: Request,
-    view: View,
-    values: Mapping[str, Sequence[str]],
-    most: int | None,
-    groups: ServerGroups = NO_GROUPS,
-) -> Json:
+def _drained(request: Request, view: View, body: Mapping[str, Any]) -> Json:
     snapshot, services = view.snapshot, request.services
-    tops = selected(snapshot, values)
+    groups = groups_of(request, view, body)
+    tops = selected(snapshot, body)
     drained = with_children(snapshot, tops)
     if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
         raise BadRequest(
@@ -149,9 +127,9 @@ def _drained(
         )
     short = services.shared.short_requests
     holders = short.paced(sql.holders(services.store, view, drained, short))
-    scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, values), groups)
+    scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, body), groups)
     result = drain(scene, services.deadline())
-    return document.of_drain(snapshot, tops, scene, result, most)
+    return document.of_drain(snapshot, tops, scene, result, body.get("limit_moves"))
 
 
 @accepts_json
@@ -244,7 +222,7 @@ def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequenc
     tops = list(dict.fromkeys(_selected(snapshot, values)))
     if len(tops) > MOST_PROVIDERS:
         raise BadRequest(
-            f"The query selects {len(tops)} providers; a plan drains at most {MOST_PROVIDERS}. "
+            f"The request selects {len(tops)} providers; a plan drains at most {MOST_PROVIDERS}. "
             "Select fewer."
         )
     return tops

@@ -50,7 +50,7 @@ def test_all_paths_are_declared_with_their_methods():
         "/insight/findings": "GET",
         "/insight/identity": "GET",
         "/insight/clients": "GET",
-        "/insight/drain": "GET, POST",
+        "/insight/drain": "POST",
         "/insight/survival": "GET",
         "/insight/room": "POST",
     }

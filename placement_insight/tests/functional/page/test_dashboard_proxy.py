@@ -81,8 +81,15 @@ def test_others_sign_in_first(proxied, path):
     assert (response.status_code, response.text) == (401, "Sign in")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-def test_nobody_writes(proxied, method):
+def test_plans_are_posted(proxied):
+    plan = {"root_trait": ["CUSTOM_RACK_1"]}
+    response = requests.post(f"{proxied}/drain", json=plan, cookies=SESSION, timeout=60)
+    assert "There is no provider with root trait CUSTOM_RACK_1" in response.text
+
+
+@pytest.mark.parametrize(("method", "status"), [("POST", 405), ("PUT", 403), ("DELETE", 403)])
+def test_nobody_writes(proxied, method, status):
     options = {"cookies": SESSION, "timeout": 60}
-    assert requests.request(method, f"{proxied}/room", **options).status_code == 403
+    assert requests.request(method, f"{proxied}/findings", **options).status_code == status
+    assert requests.request(method, f"{proxied}/room", **options).status_code in {403, 415}
     assert requests.get(f"{proxied}/../traits", **options).status_code == 404

@@ -50,9 +50,9 @@ def claim(http, allocations, consumer=None, kind="INSTANCE"):
     return consumer
 
 
-def drained(http, query, keep="aggregates"):
-    keeps = "".join(f"&keep={each}" for each in keep.split())
-    return http.get(f"/insight/drain?{query}{keeps}", headers=HEADERS).json
+def drained(http, status=200, **body):
+    """Return the plan, or the errors."""
+    return http.post_json("/insight/drain", body, headers=HEADERS, status=status).json
 
 
 def follow(http, plan, gone):
@@ -75,7 +75,7 @@ def test_allocations_below_one_need_nothing(http, store, used):
     is_broken = allocations_table.c.consumer_id == broken
     update = allocations_table.update().where(is_broken).values(used=used)
     store.write(lambda tx: tx.connection.execute(update))
-    plan = drained(http, f"provider={host}")
+    plan = drained(http, provider=[host])
     assert [move["consumer"] for move in plan["moves"]] == [consumer]
     survival = http.get("/insight/survival?by=root", headers=HEADERS).json
     assert (survival["verdict"], survival["survive"]) == ("fits", 2)
@@ -91,7 +91,7 @@ def test_moves_that_were_found_before_the_time_limit_are_shown(http, store, monk
     for most in range(40):
         deadline = Deadline(most, partial(next, count()))  # ends at a number of checks
         monkeypatch.setattr("placement.http.request.Deadline", lambda *_, ends=deadline: ends)
-        plans.append(drained(http, f"provider={source}"))
+        plans.append(drained(http, provider=[source]))
     for plan in plans:
         placed = {move["consumer"] for move in plan["moves"]}
         stuck = {each["consumer"]: each["text"] for each in plan["stuck"]}
@@ -109,11 +109,11 @@ def test_flat_hosts_are_emptied(http, store):
         for _ in range(rng.randint(1, 7)):
             vcpus = rng.choice((1, 2, 3, 5, 8))
             claim(http, {host: {"VCPU": vcpus, "MEMORY_MB": vcpus * 1024, "DISK_GB": 10}})
-    plan = drained(http, f"provider={hosts[0]}&provider={hosts[1]}&provider={hosts[2]}")
+    plan = drained(http, provider=hosts[:3])
     assert (plan["verdict"], plan["stuck"], plan["skipped"]) == ("fits", [], [])
     assert plan["placed"] == plan["consumers"] == len(plan["moves"])
     assert follow(http, plan, hosts[:3])
-    assert drained(http, f"provider={hosts[0]}")["consumers"] == 0
+    assert drained(http, provider=[hosts[0]])["consumers"] == 0
 
 
 def test_a_host_of_an_aggregate_that_shares_its_disk_is_drained(http, store):
@@ -123,7 +123,7 @@ def test_a_host_of_an_aggregate_that_shares_its_disk_is_drained(http, store):
     for host in hosts[:2]:
         configure(http, host, "aggregates", [RACK])
     claim(http, {hosts[1]: {"VCPU": 2}})
-    plan = drained(http, f"member_of={RACK}")
+    plan = drained(http, member_of=[RACK])
     assert {each["uuid"] for each in plan["providers"]} == set(hosts[:2])
     assert plan["moves"][0]["to"][0]["uuid"] == hosts[2]
 
@@ -134,7 +134,7 @@ def test_places_for_devices_are_counted_in_words(http, store):
     new_provider(store, parent=hosts[1], VGPU=3)
     for device in (first, second):
         claim(http, {hosts[0]: {"VCPU": 1}, device: {"VGPU": 2}})
-    (_, *reasons) = drained(http, f"provider={hosts[0]}")["reasons"]
+    (_, *reasons) = drained(http, provider=[hosts[0]])["reasons"]
     taken = "the hosts that may take them have places for 1"
     assert reasons == [
         f"2 need at least {each}; {taken}" for each in ("VCPU:1 and VGPU:2", "VGPU:2")
@@ -162,12 +162,12 @@ def test_trees_with_devices_and_shared_storage(http, store):
             },
         )
     claim(http, {trees[1][0]: {"VCPU": 12, "MEMORY_MB": 100}})
-    plan = drained(http, f"in_tree={trees[0][1]}")
+    plan = drained(http, in_tree=[trees[0][1]])
     assert plan["verdict"] == "fits"
     assert all(move["allocations"][storage] == {"DISK_GB": 50} for move in plan["moves"])
     assert all(move["from"][0]["uuid"] == trees[0][0] for move in plan["moves"])
     # another GPU of the same host can serve a consumer whose GPU is gone
-    of_gpu = drained(http, f"provider={trees[0][1]}")
+    of_gpu = drained(http, provider=[trees[0][1]])
     assert (of_gpu["consumers"], of_gpu["verdict"]) == (2, "fits")
     assert follow(http, plan, trees[0])
 
@@ -183,16 +183,16 @@ def test_a_rack_by_aggregate_or_trait_is_drained_without_its_shared_storage(http
         configure(http, host, "aggregates", [RACK])
         configure(http, host, "traits", ["CUSTOM_RACK_1"])
         claim(http, {host: {"VCPU": 3}, storage: {"DISK_GB": 20}})
-    for query in (f"member_of={RACK}", "root_trait=CUSTOM_RACK_1"):
-        plan = drained(http, query, keep="none")
+    for selected in ({"member_of": [RACK]}, {"root_trait": ["CUSTOM_RACK_1"]}):
+        plan = drained(http, keep=["none"], **selected)
         assert sorted(each["uuid"] for each in plan["providers"]) == sorted(inside)
         assert plan["verdict"] == "fits"
         # the storage does not share with the other host: the disks move
         assert [move["allocations"] for move in plan["moves"]] == [
             {outside: {"VCPU": 3, "DISK_GB": 20}}
         ] * 2
-    assert drained(http, f"member_of={RACK}")["verdict"] == "fits"  # it is not kept
-    assert drained(http, "root_trait=CUSTOM_RACK_1")["verdict"] == "does_not_fit"
+    assert drained(http, member_of=[RACK])["verdict"] == "fits"  # it is not kept
+    assert drained(http, root_trait=["CUSTOM_RACK_1"])["verdict"] == "does_not_fit"
     assert follow(http, plan, inside)
 
 
@@ -200,7 +200,7 @@ def test_consumers_that_are_not_planned(http, store):
     first, second = (new_provider(store, VCPU=8) for _ in range(2))
     spanning = claim(http, {first: {"VCPU": 1}, second: {"VCPU": 1}})
     migration = claim(http, {first: {"VCPU": 1}}, kind="MIGRATION")
-    plan = drained(http, f"provider={first}")
+    plan = drained(http, provider=[first])
     assert plan["consumers"] == 0
     assert {each["consumer"]: each["reason"] for each in plan["skipped"]} == {
         spanning: "several_trees",
@@ -216,13 +216,13 @@ def test_traits_of_the_root_are_kept(http, store):
     configure(http, other, "traits", ["CUSTOM_AZ_B"])
     configure(http, disabled, "traits", ["CUSTOM_AZ_A", "COMPUTE_STATUS_DISABLED"])
     claim(http, {first: {"VCPU": 3}})
-    assert drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["verdict"] == "does_not_fit"
+    assert drained(http, provider=[first], keep=["traits:CUSTOM_AZ_"])["verdict"] == "does_not_fit"
     configure(http, same, "traits", ["CUSTOM_AZ_A"])
-    (move,) = drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["moves"]
+    (move,) = drained(http, provider=[first], keep=["traits:CUSTOM_AZ_"])["moves"]
     assert [each["uuid"] for each in move["to"]] == [same]
     configure(http, first, "aggregates", [RACK])  # they are kept as well
-    assert drained(http, f"provider={first}&keep=traits:CUSTOM_AZ_")["verdict"] == "does_not_fit"
-    plan = drained(http, f"provider={first}", keep="none traits:CUSTOM_AZ_")
+    assert drained(http, provider=[first], keep=["traits:CUSTOM_AZ_"])["verdict"] == "does_not_fit"
+    plan = drained(http, provider=[first], keep=["none", "traits:CUSTOM_AZ_"])
     assert plan["verdict"] == "fits"
 
 
@@ -237,24 +237,28 @@ def test_a_prefix_that_no_host_has_is_refused(http, store):
     )
 
     def refused(query):
-        return refusal(http.get(f"/insight/{query}", headers=HEADERS, status=400))
+        return refusal(http.get(f"/insight/survival?{query}", headers=HEADERS, status=400))
+
+    def refused_plan(path, **body):
+        return refusal(http.post_json(f"/insight/{path}", body, headers=HEADERS, status=400))
 
     missing = f"and no host has a trait with this prefix. {PREFIXES}"
-    query = f"drain?provider={host}&keep=traits:CUSTOM_AZ_&keep=traits:CUSTOM_AX_"
-    assert refused(query) == f"keep is traits:CUSTOM_AX_, {missing}"
-    assert refused("survival?keep=traits:CUSTOM_AX_") == f"keep is traits:CUSTOM_AX_, {missing}"
-    query = "survival?by=root_trait:CUSTOM_AX_"
-    assert refused(query) == f"by is root_trait:CUSTOM_AX_, {missing}"
-    assert refused("drain?root_trait=CUSTOM_RACK_2") == (
+    keep = ["traits:CUSTOM_AZ_", "traits:CUSTOM_AX_"]
+    assert refused_plan("drain", provider=[host], keep=keep) == (
+        f"keep is traits:CUSTOM_AX_, {missing}"
+    )
+    assert refused("keep=traits:CUSTOM_AX_") == f"keep is traits:CUSTOM_AX_, {missing}"
+    assert refused("by=root_trait:CUSTOM_AX_") == f"by is root_trait:CUSTOM_AX_, {missing}"
+    assert refused_plan("drain", root_trait=["CUSTOM_RACK_2"]) == (
         "There is no provider with root trait CUSTOM_RACK_2; sharing providers do not count. "
         "Hosts have these traits: CUSTOM_RACK_1, CUSTOM_AZ_A."
     )
-    assert refused(f"drain?provider={host}&keep=none&keep=aggregates") == (
+    assert refused_plan("drain", provider=[host], keep=["none", "aggregates"]) == (
         "keep is none and aggregates. Give one of them; traits:PREFIX can be given with both."
     )
-    body = {"query": "resources=VCPU:9", "keep": ["traits:CUSTOM_AX_"]}
-    room = http.post_json("/insight/room", body, headers=HEADERS, status=400)
-    assert refusal(room) == f"keep is traits:CUSTOM_AX_, {missing}"
+    assert refused_plan("room", query="resources=VCPU:9", keep=["traits:CUSTOM_AX_"]) == (
+        f"keep is traits:CUSTOM_AX_, {missing}"
+    )
 
 
 def refusal(response):
@@ -288,11 +292,11 @@ def test_server_groups_that_cannot_be_kept_are_refused(http, store):
 
 def test_the_reason_names_what_no_other_host_has(http, store):
     http.put("/traits/CUSTOM_AZ_A", headers=HEADERS)
-    query = f"provider={(first := new_provider(store, VCPU=8))}&keep=traits:CUSTOM_AZ_"
+    first = new_provider(store, VCPU=8)
     claim(http, {first: {"VCPU": 3}})
 
     def reason():
-        (text,) = http.get(f"/insight/drain?{query}", headers=HEADERS).json["reasons"]
+        (text,) = drained(http, provider=[first], keep=["traits:CUSTOM_AZ_"])["reasons"]
         return text.removeprefix("no other enabled host has the ")
 
     configure(http, first, "traits", ["CUSTOM_AZ_A"])
@@ -318,7 +322,7 @@ def test_free_amounts_of_hosts_that_may_not_take_it_are_not_denied(http, store):
     filling = claim(http, {second: {"VCPU": 8}})
 
     def reason():
-        (text,) = drained(http, f"provider={first}")["reasons"]
+        (text,) = drained(http, provider=[first])["reasons"]
         return text
 
     configure(http, disabled, "traits", ["COMPUTE_STATUS_DISABLED"])
@@ -344,33 +348,29 @@ def test_only_storage_that_a_host_can_use_counts_as_free(http, store):
         for each in (storage, host):
             configure(http, each, "aggregates", [aggregate])
         claim(http, {host: {"VCPU": 3}, storage: {"DISK_GB": 20}})
-    plan = drained(http, f"provider={storages[0]}")
+    plan = drained(http, provider=[storages[0]])
     assert plan["reasons"] == ["needs 20 DISK_GB; no host that may take it has any free"]
-    assert drained(http, f"provider={storages[0]}", keep="none")["verdict"] == "fits"
+    assert drained(http, provider=[storages[0]], keep=["none"])["verdict"] == "fits"
 
 
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     monkeypatch.setattr("placement_insight.plan.http.MOST_PROVIDERS", 1)
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
-    query = "&".join(f"provider={host}" for host in hosts)
-    refused = http.get(f"/insight/drain?{query}", headers=HEADERS, status=400).json
-    assert "selects 2 providers; a plan drains at most 1" in refused["errors"][0]["detail"]
-    body = {"provider": hosts * 600}
-    refused = http.post_json("/insight/drain", body, headers=HEADERS, status=400).json
+    refused = drained(http, provider=hosts * 600, status=400)
     assert "selects 2 providers; a plan drains at most 1" in refused["errors"][0]["detail"]
     monkeypatch.setattr("placement_insight.plan.sql.MOST_CONSUMERS", 1)
     monkeypatch.delattr("placement_insight.plan.sql.holders")  # they are counted, not read
     for _ in range(2):
         claim(http, {hosts[0]: {"VCPU": 1}})
-    path = f"/insight/drain?provider={hosts[0]}"
-    refused = http.get(path, headers=HEADERS, status=400).json
+    refused = drained(http, provider=hosts[:1], status=400)
     assert "have 2 consumers; a plan has at most 1" in refused["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
 def test_plans_that_wait_leave_threads_for_other_requests(store, database_url, tmp_path):
     """With 8 threads, 12 plans cannot continue: 4 wait, the others are refused."""
-    host = f"/resource_providers/{new_provider(store, VCPU=8)}"
+    host = new_provider(store, VCPU=8)
+    path = f"/resource_providers/{host}"
     variables = {
         "OS_PLACEMENT_DATABASE__CONNECTION": database_url,
         "OS_API__AUTH_STRATEGY": "noauth2",
@@ -383,13 +383,17 @@ def test_plans_that_wait_leave_threads_for_other_requests(store, database_url, t
         def get(path):
             return requests.get(service.url + path, headers=HEADERS, timeout=60)
 
-        assert get(host).status_code == 200
+        def plan(number):
+            body = {"provider": [host], "limit_moves": number}
+            url = f"{service.url}/insight/drain"
+            return requests.post(url, json=body, headers=HEADERS, timeout=60)
+
+        assert get(path).status_code == 200
         with store.engines().writer.begin() as connection:
             connection.exec_driver_sql("LOCK TABLE allocations IN ACCESS EXCLUSIVE MODE")
-            plan = f"/insight/drain?provider={host[-36:]}&limit_moves="
-            plans = [pool.submit(get, f"{plan}{number}") for number in range(12)]
+            plans = [pool.submit(plan, number) for number in range(12)]
             refused = [each.result() for each in islice(as_completed(plans, 60), 8)]
-            assert get(host).status_code == 200
+            assert get(path).status_code == 200
         for response in refused:
             assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
             assert "computes or waits for 4" in response.json()["errors"][0]["detail"]
@@ -426,6 +430,6 @@ def test_equal_states_give_equal_plans(http, store):
     hosts = [new_provider(store, VCPU=16) for _ in range(4)]
     for number in range(5):
         claim(http, {hosts[0]: {"VCPU": 3}}, str(uuid.UUID(int=number)))
-    plans = [drained(http, f"provider={hosts[0]}&limit_moves={n}")["moves"] for n in (5, 6)]
+    plans = [drained(http, provider=hosts[:1], limit_moves=n)["moves"] for n in (5, 6)]
     assert plans[0] == plans[1]
     assert [move["consumer"][-1] for move in plans[0]] == list("01234")

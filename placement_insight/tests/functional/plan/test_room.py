@@ -8,7 +8,7 @@ import webtest
 
 from placement.db import tables
 from placement.tests.support.factories import new_provider, rows
-from placement_insight.tests.functional.plan.test_drain import HEADERS, claim, configure
+from placement_insight.tests.functional.plan.test_drain import HEADERS, claim, configure, drained
 
 ZONE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 
@@ -143,7 +143,7 @@ def test_moves_keep_the_rules_of_server_groups(http, store):
     assert claimed(http, query) == {full}
 
 
-def test_a_plan_of_room_changes_no_row(http, store):
+def test_plans_change_no_row(http, store):
     full, other = new_provider(store, VCPU=8), new_provider(store, VCPU=8)
     for host in (full, other):
         claim(http, {host: {"VCPU": 5}})
@@ -151,6 +151,7 @@ def test_a_plan_of_room_changes_no_row(http, store):
     before = [rows(store, table) for table in tables.metadata.sorted_tables]
     for fields in ({}, {"by": "evict", "evictable": {"types": ["INSTANCE"]}}):
         assert room(http, "resources=VCPU:3", **fields)["verdict"] == "fits"
+    assert drained(http, provider=[full])["placed"] == 1
     assert [rows(store, table) for table in tables.metadata.sorted_tables] == before
 
 

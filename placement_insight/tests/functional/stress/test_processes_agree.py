@@ -79,7 +79,6 @@ REQUESTS = [
     ),
     "/insight/capacity?resources=VCPU:1&resources_A=VGPU:1&group_policy=none&by=root",
     "/insight/survival?keep=none",
-    *(f"/insight/drain?in_tree={provider}" for provider in PROVIDERS[:3]),
     "/insight/explanation?resources=VCPU:100,DISK_GB:1",
     "/insight/explanation?resources=VCPU:1&required=HW_CPU_X86_AVX,HW_CPU_X86_AVX2,CUSTOM_T",
     *(f"/allocation_candidates?{query}" for query in CANDIDATES),
@@ -94,6 +93,9 @@ REQUESTS = [
     "/traits",
     "/traits?name=startswith:CUSTOM&associated=true",
 ]
+
+
+PLANS = [("/insight/drain", {"in_tree": [provider]}) for provider in PROVIDERS[:3]]
 
 
 class Service:
@@ -117,8 +119,11 @@ class Service:
         return response.json if response.status_int == 200 else {}
 
     def answers(self, paths):
-        """Return the status, the ETag and the body of the response to each request."""
-        responses = [self.send("GET", path) for path in paths]
+        """Return the status, the ETag and the body of each response; plans have a body."""
+        responses = [
+            self.send("GET", path) if isinstance(path, str) else self.send("POST", *path)
+            for path in paths
+        ]
         return [(each.status_int, each.etag, DIFFERENT.sub(b"", each.body)) for each in responses]
 
 
@@ -452,7 +457,7 @@ def test_old_processes_answer_like_a_new_one(processes, database_url, backend):
                 numbers.randint(0, MOST_WRITES) if rounds else FIRST_WRITES for _ in processes
             ]
             answers_of(processes, counts, [])
-            paths = [*REQUESTS, feed, f"{feed}&resources=VCPU:1"]
+            paths = [*REQUESTS, *PLANS, feed, f"{feed}&resources=VCPU:1"]
             old = answers_of(processes, [0] * PROCESSES, paths)
             with new_service(database_url) as service:
                 new = service.answers(paths)

@@ -116,11 +116,12 @@ def test_a_path_is_passed_on_encoded(app, dashboard, upstream, name):
     assert sent.endswith("/traits")
 
 
-def test_room_is_posted(app, dashboard, upstream):
-    path = f"/{dashboard.secret}/insight/room"
+@pytest.mark.parametrize("plan", ["drain", "room"])
+def test_plans_are_posted(app, dashboard, upstream, plan):
+    path = f"/{dashboard.secret}/insight/{plan}"
     app.post_json(path, {"query": "resources=VCPU:1"}, headers={"Cookie": "c=d"})
     headers = {"Content-Type": "application/json"}
-    assert upstream.requests == [("/insight/room", headers, b'{"query": "resources=VCPU:1"}')]
+    assert upstream.requests == [(f"/insight/{plan}", headers, b'{"query": "resources=VCPU:1"}')]
     app.get(path, status=405)
     app.post(path, b" " * 65_537, status=413)
     assert len(upstream.requests) == 1
