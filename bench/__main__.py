@@ -17,8 +17,7 @@ from bench.report import Report
 from bench.responses import WrongResponse
 from bench.rows import Row, by_world, rows
 from bench.services import MYSQLCLIENT, Service, install_upstream
-from bench.world_loader import load
-from bench.worlds import World
+from bench.worlds import World, load
 
 PROJECT = Path(__file__).parents[1]
 FULL = Budget(seconds=5, samples=300, cutoff_seconds=60, restarts=3, rounds=3)

@@ -30,8 +30,7 @@ from bench.databases import SERVERS, Database
 from bench.gpu_requests import GPU_REQUESTS
 from bench.pages import AFTER_CLAIMS, AFTER_PROVIDER, DOCS, RESULTS, write
 from bench.services import Service
-from bench.world_loader import load
-from bench.worlds import World, gpu
+from bench.worlds import World, gpu, load
 from placement import db_api, wsgi
 from placement.core.model import ConsumerClaim
 from placement.core.request import SearchSettings
@@ -45,6 +44,7 @@ from placement.microversion import MAX_VERSION
 from placement.objects import allocation, provider
 from placement.parse.candidates import candidate_request
 from placement.render.candidates import pieces
+from placement_insight.demo.database import count_usage
 
 PROVIDERS = (10_000, 100_000, 190_000, 500_000, 1_000_000)
 PROVIDERS_OF_A_HOST = 19
@@ -52,14 +52,6 @@ REPEATED = 5
 BURST, CLAIMS_AT_ONCE = 2_000, 100
 
 SCHEMA = "placement"
-# as ``db sync`` would set them in batches, which takes most of the time of a large world
-_SET_USAGE_COUNTERS = """
-    UPDATE inventories SET used = COALESCE((
-        SELECT SUM(allocations.used) FROM allocations
-        WHERE allocations.resource_provider_id = inventories.resource_provider_id
-        AND allocations.resource_class_id = inventories.resource_class_id), 0)
-"""
-_NOTE_AS_COUNTED = "UPDATE resource_providers SET counted_generation = generation"
 
 # name of a value, and the value: seconds, or MB
 Values = dict[str, float]
@@ -82,8 +74,7 @@ def fill(database: Database, world: World) -> None:
     load(url, world)
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     with engine.begin() as connection:
-        connection.exec_driver_sql(_SET_USAGE_COUNTERS)
-        connection.exec_driver_sql(_NOTE_AS_COUNTED)
+        count_usage(connection)
     _sync(url)  # compares the counters
 
 

@@ -29,8 +29,7 @@ from bench import workloads
 from bench.client import Connection, Request, Response
 from bench.rows import FLAT, NESTED
 from bench.services import CONFIGURATION
-from bench.world_loader import load
-from bench.worlds import Kind, LoadedWorld, World, flat, nested
+from bench.worlds import Kind, LoadedWorld, World, flat, load, nested
 
 RECORDED = Path(__file__).with_name("statements.json")
 ALLOWED = 1.1

@@ -2,20 +2,23 @@
 
 A World says how many providers of each kind there are. ``generate`` draws its providers,
 with UUIDs and usages, from random numbers seeded by the name of the world, so each call
-returns the same. ``bench.world_loader`` writes them into a database.
+returns the same. ``load`` writes them into a database.
 """
 
 import random
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, cycle
 
-from placement.core.model import MAX_INT
+import sqlalchemy as sa
 
-# the project of all consumers; the user has the same name
-PROJECT = "bench"
+from placement.core.model import MAX_INT, Inventory, Provider, ProviderState
+from placement_insight.demo.cloud import UNTIL, Cloud, CloudConsumer
+from placement_insight.demo.database import write
+
+PROJECT = "bench"  # of all consumers
 
 Amounts = Mapping[str, int]
 
@@ -49,32 +52,6 @@ class World:
     kinds: tuple[Kind, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedProvider:
-    """One provider of a world; ``random_used`` is the usage drawn for it alone."""
-
-    id: int
-    uuid: str
-    name: str
-    parent: "GeneratedProvider | None"
-    aggregate: int | None
-    random_used: Amounts
-
-    @property
-    def root(self) -> "GeneratedProvider":
-        """The root of the provider's tree."""
-        return self.parent.root if self.parent else self
-
-
-@dataclass(frozen=True)
-class GeneratedWorld:
-    """The providers of each kind, and the UUIDs of the aggregates by number."""
-
-    world: World
-    providers: Mapping[str, Sequence[GeneratedProvider]]
-    aggregates: Sequence[str]
-
-
 @dataclass(frozen=True)
 class LoadedWorld:
     """A world in a database: UUIDs of providers by kind, of aggregates and of consumers."""
@@ -104,28 +81,79 @@ class LoadedWorld:
         return total
 
 
-def generate(world: World) -> GeneratedWorld:
-    """Return the providers of a world; ids count from 1 in the order of the kinds."""
-    numbers, usages = random.Random(world.name), random.Random(f"usage of {world.name}")
-    providers: dict[str, list[GeneratedProvider]] = {}
+def load(url: str, world: World) -> LoadedWorld:
+    """Write the world into a database without providers; return the UUIDs.
+
+    The database is of openstack-placement, or of this service.
+    """
+    cloud, loaded_world = generate(world)
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        write(connection, cloud)
+    with engine.begin() as connection:  # as the server does by itself after a while
+        names = ",".join(sa.inspect(connection).get_table_names())
+        is_mysql = engine.dialect.name == "mysql"
+        connection.exec_driver_sql(f"ANALYZE TABLE {names}" if is_mysql else "ANALYZE")
+    return loaded_world
+
+
+def generate(world: World) -> tuple[Cloud, LoadedWorld]:
+    """Return a world and its UUIDs; ids count from 1 in the order of the kinds."""
+    numbers = random.Random(world.name)
+    providers: dict[str, list[Provider]] = {}
     ids = count(1)
     for kind in world.kinds:
-        parents: Sequence[GeneratedProvider | None] = providers.get(kind.parent, [None])
+        parents: Sequence[Provider | None] = providers.get(kind.parent, [None])
         each = (parent for parent in parents for _ in range(kind.count))
-        numbers_of_aggregates: Iterator[int | None] = cycle(kind.aggregates or [None])
         providers[kind.name] = [
-            GeneratedProvider(
-                id=id_,
-                uuid=random_uuid(numbers),
-                name=f"{kind.name}-{id_}",
-                parent=parent,
-                aggregate=next(numbers_of_aggregates),
-                random_used=_random_used(kind, usages),
-            )
+            _provider(f"{kind.name}-{id_}", id_, random_uuid(numbers), parent)
             for parent, id_ in zip(each, ids, strict=False)
         ]
     aggregates = [random_uuid(numbers) for _ in range(_aggregate_count(world))]
-    return GeneratedWorld(world, providers, aggregates)
+    usages = random.Random(f"usage of {world.name}")
+    random_used = {
+        provider.uuid: used
+        for kind in world.kinds
+        for provider in providers[kind.name]
+        if (used := _random_used(kind, usages))
+    }
+    uuids = {name: [provider.uuid for provider in each] for name, each in providers.items()}
+    consumers = list(_consumers(world, uuids, random_used))
+    states = [
+        state for kind in world.kinds for state in _states(kind, providers[kind.name], aggregates)
+    ]
+    loaded_world = LoadedWorld(
+        world, uuids, aggregates, [consumer.uuid for consumer in consumers], random_used
+    )
+    return Cloud(states, consumers, servers={}), loaded_world
+
+
+def _provider(name: str, id_: int, uuid_: str, parent: Provider | None) -> Provider:
+    if parent is None:
+        return Provider(id_, uuid_, name, 1, None, uuid_)
+    return Provider(id_, uuid_, name, 1, parent.uuid, parent.root_uuid)
+
+
+def _states(
+    kind: Kind, providers: Iterable[Provider], aggregates: Sequence[str]
+) -> Iterator[ProviderState]:
+    inventories = {name: Inventory(total) for name, total in kind.inventories.items()}
+    traits = frozenset(kind.traits)
+    memberships = cycle(frozenset({aggregates[number]}) for number in kind.aggregates)
+    for provider in providers:
+        yield ProviderState(provider, inventories, {}, traits, next(memberships, frozenset()))
+
+
+def _consumers(
+    world: World, providers: Mapping[str, Iterable[str]], random_used: Mapping[str, Amounts]
+) -> Iterator[CloudConsumer]:
+    """Yield the consumers of each provider; one more for the usage drawn at random."""
+    numbers = random.Random(f"consumers of {world.name}")
+    for kind in world.kinds:
+        for provider in providers[kind.name]:
+            each = [kind.used] * (kind.consumers if kind.used else 0)
+            for used in (*each, *filter(None, [random_used.get(provider)])):
+                yield CloudConsumer(random_uuid(numbers), PROJECT, None, UNTIL, {provider: used})
 
 
 def _random_used(kind: Kind, numbers: random.Random) -> Amounts:

@@ -8,24 +8,18 @@ from wsgiref.types import WSGIApplication
 import sqlalchemy as sa
 import webob
 
-from placement.core.model import CUSTOM_PREFIX, ProviderState
+from placement.core.model import CUSTOM_PREFIX, Provider, ProviderState
+from placement.core.search.candidate_streams import batches
 from placement.db import clocks, tables
+from placement.db.maintenance.reconcile import advance_sequences
 from placement.db.store import Store
-from placement.db.transaction import Transaction
 from placement.objects import resource_class, trait
 from placement_insight.demo.cloud import UNTIL, Cloud, CloudConsumer, cloud
 
 USER = "nova"
 Ids = Mapping[str, int]
 _PROVIDERS = tables.resource_providers
-_NEXT_ID = sa.select(
-    sa.func.setval(
-        sa.func.pg_get_serial_sequence(_PROVIDERS.name, "id"),
-        sa.select(sa.func.max(_PROVIDERS.c.id)).scalar_subquery(),
-    )
-)
-"""The ids of the providers were not taken from the sequence of PostgreSQL."""
-
+_allocation = tables.allocations.c
 _QUERIES: Final = (
     "resources=VCPU:16,MEMORY_MB:32768,CUSTOM_GPU:3&required=CUSTOM_GPU_HOST",
     "resources=VCPU:4,MEMORY_MB:8192,DISK_GB:200000",
@@ -86,44 +80,61 @@ def load(store: Store, cloud: Cloud) -> None:
             resource_class.ensure(store, name)
     for name in sorted({name for state in cloud.states for name in state.traits}):
         trait.ensure(store, name)
-    store.write(lambda tx: _write(tx, cloud))
+    store.write(lambda tx: _load(tx.connection, cloud))
 
 
-def _write(tx: Transaction, cloud: Cloud) -> None:
+def _load(connection: sa.Connection, cloud: Cloud) -> None:
+    write(connection, cloud)
+    count_usage(connection)
+    advance_sequences(connection)
+    clocks.start_epoch(connection)  # running services load the cloud
+
+
+def count_usage(connection: sa.Connection) -> None:
+    """Set all usage counters at once; ``db sync`` does it in batches, which takes minutes."""
+    allocated = sa.select(sa.func.coalesce(sa.func.sum(_allocation.used), 0)).where(
+        _allocation.resource_provider_id == tables.inventories.c.resource_provider_id,
+        _allocation.resource_class_id == tables.inventories.c.resource_class_id,
+    )
+    connection.execute(tables.inventories.update().values(used=allocated.scalar_subquery()))
+    connection.execute(_PROVIDERS.update().values(counted_generation=_PROVIDERS.c.generation))
+
+
+def write(connection: sa.Connection, cloud: Cloud) -> None:
+    """Write the rows of a cloud into a database without providers; classes and traits exist.
+
+    Only tables and columns that the database of openstack-placement also has are written.
+    """
     providers = {state.provider.uuid: state.provider.id for state in cloud.states}
-    classes = _ids(tx, tables.resource_classes.c.name)
-    _insert(tx, _PROVIDERS, (_provider(state, providers) for state in cloud.states))
-    if tx.connection.dialect.name == "postgresql":
-        tx.connection.execute(_NEXT_ID)
+    classes = _ids(connection, tables.resource_classes.c.name)
     _insert(
-        tx,
+        connection, _PROVIDERS, (_provider(state.provider, providers) for state in cloud.states)
+    )
+    _insert(
+        connection,
         tables.inventories,
         (row for state in cloud.states for row in _inventories(state, classes)),
     )
-    _write_traits_and_aggregates(tx, cloud)
-    _write_consumers(tx, cloud.consumers, providers, classes)
-    clocks.start_epoch(tx.connection)  # running services load the cloud
+    _write_traits_and_aggregates(connection, cloud)
+    _write_consumers(connection, cloud.consumers, providers, classes)
 
 
-def _insert(tx: Transaction, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
-    timed = [{"created_at": UNTIL, **row} for row in rows]
-    if timed:
-        tx.connection.execute(table.insert(), timed)
+def _insert(connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    for some in batches({"created_at": UNTIL, **row} for row in rows):
+        connection.execute(table.insert(), some)
 
 
-def _ids(tx: Transaction, name: sa.Column[Any]) -> Ids:
+def _ids(connection: sa.Connection, name: sa.Column[Any]) -> Ids:
     """Return the ids of the rows of a table by their name."""
-    return dict(tx.connection.execute(sa.select(name, name.table.c.id)).all())
+    return dict(connection.execute(sa.select(name, name.table.c.id)).all())
 
 
-def _provider(state: ProviderState, ids: Ids) -> Mapping[str, Any]:
-    provider = state.provider
+def _provider(provider: Provider, ids: Ids) -> Mapping[str, Any]:
     return {
         "id": provider.id,
         "uuid": provider.uuid,
         "name": provider.name,
         "generation": provider.generation,
-        "counted_generation": provider.generation,
         "parent_provider_id": provider.parent_uuid and ids[provider.parent_uuid],
         "root_provider_id": ids[provider.root_uuid],
     }
@@ -134,18 +145,17 @@ def _inventories(state: ProviderState, classes: Ids) -> Iterable[Mapping[str, An
         yield {
             "resource_provider_id": state.provider.id,
             "resource_class_id": classes[name],
-            "used": state.used.get(name, 0),
             **asdict(inventory),
         }
 
 
-def _write_traits_and_aggregates(tx: Transaction, cloud: Cloud) -> None:
+def _write_traits_and_aggregates(connection: sa.Connection, cloud: Cloud) -> None:
     uuids = frozenset().union(*(state.aggregates for state in cloud.states))
-    _insert(tx, tables.placement_aggregates, ({"uuid": uuid} for uuid in sorted(uuids)))
-    aggregates = _ids(tx, tables.placement_aggregates.c.uuid)
-    traits = _ids(tx, tables.traits.c.name)
+    _insert(connection, tables.placement_aggregates, ({"uuid": uuid} for uuid in sorted(uuids)))
+    aggregates = _ids(connection, tables.placement_aggregates.c.uuid)
+    traits = _ids(connection, tables.traits.c.name)
     _insert(
-        tx,
+        connection,
         tables.resource_provider_aggregates,
         (
             {"resource_provider_id": state.provider.id, "aggregate_id": aggregates[uuid]}
@@ -154,7 +164,7 @@ def _write_traits_and_aggregates(tx: Transaction, cloud: Cloud) -> None:
         ),
     )
     _insert(
-        tx,
+        connection,
         tables.resource_provider_traits,
         (
             {"resource_provider_id": state.provider.id, "trait_id": traits[name]}
@@ -165,18 +175,21 @@ def _write_traits_and_aggregates(tx: Transaction, cloud: Cloud) -> None:
 
 
 def _write_consumers(
-    tx: Transaction, consumers: Collection[CloudConsumer], providers: Ids, classes: Ids
+    connection: sa.Connection,
+    consumers: Collection[CloudConsumer],
+    providers: Ids,
+    classes: Ids,
 ) -> None:
     projects = sorted({consumer.project for consumer in consumers})
     types = sorted({consumer.type for consumer in consumers if consumer.type})
-    _insert(tx, tables.projects, ({"external_id": project} for project in projects))
-    _insert(tx, tables.users, [{"external_id": USER}])
-    _insert(tx, tables.consumer_types, ({"name": name} for name in types))
-    project_ids = _ids(tx, tables.projects.c.external_id)
-    type_ids = _ids(tx, tables.consumer_types.c.name)
-    user_id = _ids(tx, tables.users.c.external_id)[USER]
+    _insert(connection, tables.projects, ({"external_id": project} for project in projects))
+    _insert(connection, tables.users, [{"external_id": USER}])
+    _insert(connection, tables.consumer_types, ({"name": name} for name in types))
+    project_ids = _ids(connection, tables.projects.c.external_id)
+    type_ids = _ids(connection, tables.consumer_types.c.name)
+    user_id = _ids(connection, tables.users.c.external_id)[USER]
     _insert(
-        tx,
+        connection,
         tables.consumers,
         (
             {
@@ -191,7 +204,7 @@ def _write_consumers(
         ),
     )
     _insert(
-        tx,
+        connection,
         tables.allocations,
         (
             {

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bench import worlds
-from bench.world_loader import load
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 from placement_insight.tests.functional.page.service import ARGUMENTS, CHROMIUM, Service
 from placement_insight.tests.support import clouds
@@ -208,7 +207,7 @@ def large(tmp_path_factory):
     folder = tmp_path_factory.mktemp("large")
     service = _service(folder)
     service.stop()
-    load(f"sqlite:///{folder / 'data' / 'placement.sqlite'}", worlds.used(10_000))
+    worlds.load(f"sqlite:///{folder / 'data' / 'placement.sqlite'}", worlds.used(10_000))
     service.start()
     yield service
     service.stop()
