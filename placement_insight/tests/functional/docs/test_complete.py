@@ -27,6 +27,7 @@ from placement_compare import command as compare
 from placement_insight.tests.unit import import_rules as upper
 
 PACKAGE = docs.ROOT / "placement"
+STOREYS = (PACKAGE, docs.ROOT / "placement_insight")
 
 
 def page(name):
@@ -54,8 +55,12 @@ def options_by_group():
 
 
 def test_each_metric_of_the_service_is_listed():
-    modules = ("events.py", "observability/metrics.py", "observability/inventory_metrics.py")
-    code = "".join((PACKAGE / module).read_text() for module in modules)
+    modules = (
+        *("placement/events.py", "placement/observability/metrics.py"),
+        "placement/observability/inventory_metrics.py",
+        "placement_insight/explain/records/reports.py",
+    )
+    code = "".join((docs.ROOT / module).read_text() for module in modules)
     names = re.findall(r'"((?:openstack_)?placement_[a-z_]+)"', code)
     listed = page("admin/operations")
     assert len(names) > 15
@@ -176,23 +181,22 @@ def test_each_revision_of_the_schema_is_described():
 
 
 def test_the_code_map_names_each_package_and_module_once():
-    named = Counter(
-        re.findall(r"^``(placement\.[\w.]+)``$", page("contributor/architecture"), re.MULTILINE)
-    )
-    assert named == Counter(packages() | {f"placement.{path.stem}" for path in modules()})
+    entries = r"^``(placement(?:_insight)?\.[\w.]+|placement_insight)``$"
+    named = Counter(re.findall(entries, page("contributor/architecture"), re.MULTILINE))
+    modules = {f"placement.{path.stem}" for path in PACKAGE.glob("*.py")} - {"placement.__init__"}
+    assert named == Counter(packages() | modules)
 
 
 def packages():
     """Return the packages of the code map, without the packages of the tests."""
     names = {
-        ".".join(path.parent.relative_to(docs.ROOT).parts) for path in PACKAGE.rglob("__init__.py")
+        ".".join(path.parent.relative_to(docs.ROOT).parts)
+        for storey in STOREYS
+        for path in storey.rglob("__init__.py")
     }
-    outside = ("placement.tests.", "placement.db.schema.alembic.")
-    return {name for name in names if not name.startswith(outside)} - {"placement"}
-
-
-def modules():
-    return [path for path in PACKAGE.glob("*.py") if path.stem != "__init__"]
+    outside = ("placement.tests.", "placement_insight.tests.", "placement.db.schema.alembic.")
+    kept = {name for name in names if not name.startswith(outside)}
+    return kept - {"placement", "placement_insight.tests"}
 
 
 def test_the_import_table_has_a_row_for_each_rule(reference):
@@ -235,8 +239,9 @@ def test_each_example_for_other_projects_is_shown():
 def test_each_message_quoted_in_troubleshooting_is_one_of_the_service():
     constants = {
         node.value
-        for path in PACKAGE.rglob("*.py")
-        if "tests" not in path.relative_to(PACKAGE).parts
+        for storey in STOREYS
+        for path in storey.rglob("*.py")
+        if "tests" not in path.relative_to(storey).parts
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
@@ -324,7 +329,9 @@ def is_reserved(host):
 
 def test_each_module_of_the_tests_support_is_listed():
     lines = re.findall(r"^``.*``$", page("contributor/testing"), re.MULTILINE)
-    modules = {path.stem for path in (PACKAGE / "tests/support").glob("[a-z]*.py")}
+    modules = {
+        path.stem for storey in STOREYS for path in (storey / "tests/support").glob("[a-z]*.py")
+    }
     assert modules <= set(re.findall(r"``(\w+)``", "".join(lines)))
 
 
@@ -333,7 +340,9 @@ SECURITY = (docs.SOURCE / "admin" / "security.rst").read_text()
 
 def test_the_tests_that_hold_the_protections_exist():
     named = set(re.findall(r"``(test_\w+)``", SECURITY))
-    tests = "".join(path.read_text() for path in (PACKAGE / "tests").rglob("test_*.py"))
+    tests = "".join(
+        path.read_text() for storey in STOREYS for path in (storey / "tests").rglob("test_*.py")
+    )
     assert {name for name in named if f"def {name}(" not in tests} == set()
 
 
