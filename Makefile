@@ -174,6 +174,7 @@ service-checkout:
 	git ls-files --cached --others --exclude-standard ':!placement_insight' \
 		| while read -r file; do [ ! -e "$$file" ] || echo "$$file"; done \
 		| tar --create --files-from=- | tar --extract --directory $(SERVICE)/checkout
+	sed --in-place '/placement_insight/d' $(SERVICE)/checkout/pyproject.toml  # no entry points of it
 	ln -s $(CURDIR)/.keystone $(SERVICE)/checkout/.keystone
 
 $(SERVICE)/.installed: pyproject.toml | service-checkout

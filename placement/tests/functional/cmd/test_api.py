@@ -2,7 +2,6 @@
 
 import importlib.util
 import io
-import json
 import os
 import re
 import signal
@@ -56,26 +55,9 @@ def test_development_mode_needs_no_configuration(tmp_path, number):
     assert f"The database is sqlite:///{tmp_path}/.serve/placement.sqlite" in output
     assert re.match(
         r"Placement listens on .*\nThis server is for trials and development; .*\n"
-        r"The database is .*\nThe dashboard is at .*\nTry: curl .*\n",
+        r"The database is .*\n(The dashboard is at .*\n)?Try: curl .*\n",
         output,
     )
-
-
-def test_the_demo_cloud_has_hosts_refusals_and_findings(tmp_path):
-    with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
-        documents = [
-            json.loads(service.get(f"/insight/{name}", **{"X-Auth-Token": "admin"})[1])[name]
-            for name in ("providers", "requests", "findings")
-        ]
-    providers, recorded, findings = documents
-    kinds = {each["kind"] for each in recorded}
-    assert len(providers) > 30
-    assert kinds == {"no_candidates", "invalid_request", "refused_claim"}
-    assert {each["reason"] for each in recorded if each["kind"] == "refused_claim"} == {"capacity"}
-    assert findings
-    with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
-        service.get("/")
-    assert "the demo cloud is not written" in service.output.read_text()
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can give a file to another user")
@@ -114,27 +96,17 @@ def test_the_password_in_the_query_of_the_database_is_not_printed(tmp_path):
     assert f"The database is sqlite:///{tmp_path}/x.sqlite\n" in output.getvalue()
 
 
-def test_the_log_of_development_mode_has_no_reads_of_the_page(tmp_path):
-    token = {"X-Auth-Token": "admin"}
-    with ApiProcess(tmp_path, "--development", "--port", "0") as service:
-        assert service.get("/insight/providers", **token)[0] == 200
-        assert service.get("/insight/providers?limit=x", **token)[0] == 400
-        assert service.get("/resource_providers?name=x", **token)[0] == 200
-    assert logged_reads(service) == ["/insight/providers?limit=x", "/resource_providers?name=x"]
-
-
-def test_probes_and_the_files_of_the_page_are_not_logged(tmp_path):
+def test_probes_are_not_logged(tmp_path):
     variables = {
         "OS_PLACEMENT_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/placement.sqlite",
         "OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP": "true",
         "OS_API__AUTH_STRATEGY": "noauth2",
-        "OS_INSIGHT__PAGE": "true",
         "OS_HEALTHCHECK__ENABLED": "true",
         "OS_METRICS__ENABLED": "true",
         "OS_METRICS__FOLDER": str(tmp_path / "metrics"),
     }
     with ApiProcess(tmp_path, "--port", "0", **variables) as service:
-        for path in ("/healthcheck", "/metrics", "/insight/page/", "/resource_providers"):
+        for path in ("/healthcheck", "/metrics", "/resource_providers"):
             assert service.get(path, **{"X-Auth-Token": "admin"})[0] == 200
     assert logged_reads(service) == ["/resource_providers"]
 

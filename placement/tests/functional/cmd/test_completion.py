@@ -37,8 +37,7 @@ def completed(*words):
     [
         (["placement-manage", "d"], ["db"]),
         (["placement-manage", "--debug", "db", "s"], ["stamp", "sync"]),
-        (["placement-manage", "audit", "--ap"], ["--apply"]),
-        (["placement-manage", "--config-file", os.devnull, "audit", "--pl"], ["--plan"]),
+        (["placement-manage", "--config-file", os.devnull, "db", "v"], ["version"]),
         (["placement-manage", "db", "unheard", ""], []),
         (["placement-manage", "db", "sync", "--", ""], []),
         (["placement-status", "upgrade", "c"], ["check"]),

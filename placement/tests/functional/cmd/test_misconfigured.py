@@ -18,7 +18,6 @@ MANAGE = [
     ("db", "version"),
     ("db", "stamp", "head"),
     ("db", "online_data_migrations"),
-    ("audit",),
 ]
 COMMANDS = [
     *(("placement-manage", *arguments) for arguments in MANAGE),
