@@ -27,6 +27,7 @@ from placement.core.requirement import HasInventory, ProviderRequirement, Requir
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Condition, Domain, root_conditions, sharing_by_aggregate
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import mask_of, numbers
@@ -34,13 +35,14 @@ from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement_insight.explain import near_miss_facts
 from placement_insight.explain.facts import Shortage
-from placement_insight.explain.fitting_roots import FittingRoots, joint_conditions, with_only
 from placement_insight.explain.groups import (
     NO_PROVIDER,
     GroupNeed,
     Providers,
     Scores,
+    joint_conditions,
     needs_of,
+    with_only,
 )
 from placement_insight.explain.model import (
     AmountTogether,

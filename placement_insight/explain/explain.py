@@ -5,7 +5,7 @@ trees. An explanation applies the same masks requirement by requirement (``group
 roots that a requirement removes (``funnel``), finds the roots with the fewest unmet
 requirements (``near_misses``) and, if the caller requests it, changes the request (``remedies``).
 The solver of the search checks the conditions between groups, for the remaining roots
-(``fitting_roots``).
+(``core.search.fitting_roots``).
 """
 
 import time
@@ -18,6 +18,7 @@ import numpy as np
 
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.search import check_names
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
@@ -28,7 +29,6 @@ from placement.exception import (
     UnknownRoot,
 )
 from placement_insight.explain import unknown_names
-from placement_insight.explain.fitting_roots import FittingRoots
 from placement_insight.explain.funnel import Funnel
 from placement_insight.explain.groups import groups_of, named_providers
 from placement_insight.explain.model import Completeness, Explanation, NearMiss

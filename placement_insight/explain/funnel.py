@@ -24,19 +24,21 @@ import numpy as np
 from placement.core.requirement import Requirement
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Condition, root_conditions
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import funnel_facts
 from placement_insight.explain.facts import Facts
-from placement_insight.explain.fitting_roots import FittingRoots, joint_conditions, with_only
 from placement_insight.explain.groups import (
     Group,
     GroupNeed,
     Providers,
     all_providers,
+    joint_conditions,
     meeting,
     reached_roots,
+    with_only,
 )
 from placement_insight.explain.model import (
     AmountTogether,

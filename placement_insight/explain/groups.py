@@ -5,9 +5,12 @@ provider has to serve: a suffixed group, or one class of the unsuffixed group. T
 that a tree fails depend on the considered providers: a GPU provider has no VCPU. Therefore a need
 considers the providers that have all of its classes, in the tree or shared with it. If a tree
 reaches no such provider, the need considers all providers of the tree.
+
+The conditions between slots are one list for the funnel and for near misses. The funnel adds them
+to the request stage by stage. The closest assignment of a root gives up those that it cannot meet.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from typing import TypeAlias
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import Isolate
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, need_conditions
@@ -23,6 +27,7 @@ from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
+from placement_insight.explain.model import AmountTogether, JointCondition, TraitTogether
 
 Providers: TypeAlias = NDArray[np.bool_]
 """Two masks: the providers that can serve their tree, and those that can serve other trees."""
@@ -162,3 +167,35 @@ def named_providers(request: CandidateRequest) -> tuple[str, ...]:
     """Return the UUIDs of the providers whose trees the groups name."""
     uuids = (each.named_provider for group in request.groups for each in group.requirements)
     return tuple(uuid for uuid in uuids if uuid is not None)
+
+
+# --- the conditions between the slots
+
+
+def joint_conditions(slotted: SlottedRequest) -> Iterator[JointCondition]:
+    """Yield the conditions between the slots, in the order of the funnel."""
+    request = slotted.request
+    for group in request.groups:
+        for requirement in joint_requirements(group):
+            yield TraitTogether(requirement, group)
+    for name in SlottedRequest.of(request.without(Isolate())).contended:
+        yield AmountTogether(name, request.groups)
+    for condition in request.of_groups:
+        if slotted.isolated or condition != Isolate():
+            yield condition
+
+
+def with_only(slotted: SlottedRequest, conditions: Collection[JointCondition]) -> SlottedRequest:
+    """Return the request with only these of the conditions between its slots."""
+    request = slotted.request
+    for requirement in request.of_groups:
+        if requirement not in conditions:
+            request = request.without(requirement)
+    loose = SlottedRequest.of(request)
+    sums = [each for each in conditions if isinstance(each, AmountTogether)]
+    lists = [each for each in conditions if isinstance(each, TraitTogether)]
+    classes = {each.resource_class for each in sums}
+    trait_lists = {frozenset(each.requirement.names) for each in lists}
+    contended = {name: loose.contended[name] for name in loose.contended if name in classes}
+    any_of = tuple(names for names in loose.any_of if names in trait_lists)
+    return replace(loose, any_of=any_of, contended=contended)

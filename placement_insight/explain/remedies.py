@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.anchors import roots_of
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain.changes import (
@@ -25,7 +26,6 @@ from placement_insight.explain.changes import (
     Split,
     Unsuffix,
 )
-from placement_insight.explain.fitting_roots import FittingRoots
 from placement_insight.explain.funnel_facts import free_in_trees
 from placement_insight.explain.relaxations import (
     Suffixes,

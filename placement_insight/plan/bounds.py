@@ -16,9 +16,9 @@ from functools import cache
 import numpy as np
 
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain.fitting_roots import FittingRoots
 from placement_insight.plan.hypothetical import by_root, claimed
 from placement_insight.plan.model import Demand, Needs, Resources, Scene
 

@@ -22,11 +22,11 @@ from placement.core.capacity import integer_capacity
 from placement.core.request import CandidateRequest
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Indices, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement_insight.explain.fitting_roots import FittingRoots
 from placement_insight.plan.bounds import Bounds
 from placement_insight.plan.drain import drain
 from placement_insight.plan.hypothetical import (

@@ -18,12 +18,12 @@ from placement.core.request import CandidateRequest
 from placement.core.search.anchors import anchors_by_kind, possible_anchors
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domains
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.search import check_names
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import AmountArray, Indices, Mask, Rows
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement_insight.explain.fitting_roots import FittingRoots
 from placement_insight.plan.capacity.counts import ClassCapacity, capable_domains, simulate
 
 Name = TypeVar("Name")

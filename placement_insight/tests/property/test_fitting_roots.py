@@ -6,11 +6,11 @@ from hypothesis import given
 
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.property.strategies import requests, worlds
 from placement.tests.support.oracle import Oracle
-from placement_insight.explain.fitting_roots import FittingRoots
 
 
 @given(worlds(), requests())

@@ -19,6 +19,7 @@ import os_traits
 import pytest
 
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.search import check_names
 from placement.core.search.slots import SlottedRequest
 from placement.exception import UnknownResourceClass, UnknownTrait
@@ -31,7 +32,6 @@ from placement_insight.demo.cloud import MODELS, TENANTS, ZONES, cloud
 from placement_insight.explain import unknown_names
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
-from placement_insight.explain.fitting_roots import FittingRoots
 
 FILE = Path(__file__).with_name("requests_of_operators.txt")
 CASE = re.compile(r"^# (?P<title>.*)\n\$ (?P<query>.*)\n(?P<text>(?:.+\n)*)", re.MULTILINE)

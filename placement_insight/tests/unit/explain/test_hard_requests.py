@@ -6,11 +6,11 @@ from collections import Counter
 
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.queries import request_of
 from placement.tests.unit.core.search.test_hard_requests import groups
-from placement_insight.explain.fitting_roots import FittingRoots
 
 
 def test_the_calls_that_explain_a_deep_tree_do_not_grow_with_its_square():

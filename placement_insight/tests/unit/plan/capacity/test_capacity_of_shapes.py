@@ -6,9 +6,9 @@ import pytest
 
 from placement import exception
 from placement.core.search.deadline import Deadline
+from placement.core.search.fitting_roots import FittingRoots
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
-from placement_insight.explain.fitting_roots import FittingRoots
 from placement_insight.plan.capacity.counts import simulate
 from placement_insight.plan.capacity.model import (
     NO_TRAIT,

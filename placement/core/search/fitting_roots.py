@@ -1,26 +1,19 @@
-"""The conditions between the slots of a request, and the roots at which all can be met.
+"""The roots around which a request has a solution.
 
-The conditions are one list for the funnel and for near misses. The funnel adds them to the request
-stage by stage. The closest assignment of a root gives up those that it cannot meet.
-
-This module uses the filters, anchors and problems of the search. The problems of a remaining root
-are solved until one has a solution.
+The problems of a root are solved until one has a solution: no candidate is built.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache, partial
 
-from placement.core.requirement import Isolate
 from placement.core.search.anchors import anchors_by_kind, possible_anchors
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, find_domain
 from placement.core.search.problems import ProblemBuilder
-from placement.core.search.slots import SlottedRequest, joint_requirements
+from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain.model import AmountTogether, JointCondition, TraitTogether
 
 
 class FittingRoots:
@@ -66,35 +59,6 @@ class FittingRoots:
         for anchor, _ in first_assignments(problems, anchors.others, self._deadline):
             fitting[anchor] = True
         return fitting
-
-
-def joint_conditions(slotted: SlottedRequest) -> Iterator[JointCondition]:
-    """Yield the conditions between the slots, in the order of the funnel."""
-    request = slotted.request
-    for group in request.groups:
-        for requirement in joint_requirements(group):
-            yield TraitTogether(requirement, group)
-    for name in SlottedRequest.of(request.without(Isolate())).contended:
-        yield AmountTogether(name, request.groups)
-    for condition in request.of_groups:
-        if slotted.isolated or condition != Isolate():
-            yield condition
-
-
-def with_only(slotted: SlottedRequest, conditions: Collection[JointCondition]) -> SlottedRequest:
-    """Return the request with only these of the conditions between its slots."""
-    request = slotted.request
-    for requirement in request.of_groups:
-        if requirement not in conditions:
-            request = request.without(requirement)
-    loose = SlottedRequest.of(request)
-    sums = [each for each in conditions if isinstance(each, AmountTogether)]
-    lists = [each for each in conditions if isinstance(each, TraitTogether)]
-    classes = {each.resource_class for each in sums}
-    trait_lists = {frozenset(each.requirement.names) for each in lists}
-    contended = {name: loose.contended[name] for name in loose.contended if name in classes}
-    any_of = tuple(names for names in loose.any_of if names in trait_lists)
-    return replace(loose, any_of=any_of, contended=contended)
 
 
 def _are_slots_independent(slotted: SlottedRequest) -> bool:
