@@ -8,11 +8,12 @@ from textwrap import dedent
 from placement.core.text import NO_NAMES, Names, printable
 from placement_insight.cli.cells import Shown, by_line, facts, query_cell
 from placement_insight.documents import Response
-from placement_insight.explain.records.text import SUPERSEDED, recorded_line
 from placement_insight.explain.text import (
+    SUPERSEDED,
     closest_line,
     fitting_lines,
     funnel_lines,
+    recorded_line,
     remedy_line,
     unmet_lines,
 )

@@ -1,7 +1,7 @@
 """Changes of a request: what a remedy drops, lowers, divides or replaces."""
 
 # ruff: noqa: D102 - the comment before the changes documents their methods
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from placement.core.request import RequestGroup
@@ -43,6 +43,7 @@ Parameters: TypeAlias = Requirement | GroupParameters | Policy
 # a resource. ``about`` is what it changes, for comparisons. ``text`` follows the number of hosts.
 
 
+@dataclass(frozen=True, slots=True)
 class _InGroup:
     """A change of one group.
 
@@ -50,9 +51,7 @@ class _InGroup:
     words ``in_one_group`` are without the suffix if there are any.
     """
 
-    __slots__ = ()
-    group: str
-    alike: tuple[str, ...]
+    alike: tuple[str, ...] = field(default=(), kw_only=True)
 
     def in_one_group(self, names: Names) -> str:
         raise NotImplementedError
@@ -72,7 +71,6 @@ class Drop(_InGroup):
     parameters: Parameters
     group: str = ""
     instead: tuple[Parameters, ...] = ()
-    alike: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -96,46 +94,48 @@ class Drop(_InGroup):
 
 
 @dataclass(frozen=True, slots=True)
-class Lower(_InGroup):
-    """The amount of a class in a group is lowered."""
-
-    size: ClassVar = 1
+class _OfAmount(_InGroup):
     group: str
     resource_class: str
     to: int
-    alike: tuple[str, ...] = ()
+
+    def _amount(self) -> str:
+        return f"{self.resource_class}:{self.to}{'' if self.alike else in_group(self.group)}"
+
+    def _document(self, change: str, **fields: object) -> Json:
+        amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
+        return _InGroup._document(self, change, **amount, **fields)
+
+
+class Lower(_OfAmount):
+    """The amount of a class in a group is lowered."""
+
+    __slots__ = ()
+    size: ClassVar = 1
 
     @property
     def about(self) -> object:
         return self.group, self.resource_class
 
     def in_one_group(self, _names: Names) -> str:
-        where = "" if self.alike else in_group(self.group)
-        return f"at {self.resource_class}:{self.to}{where}"
+        return f"at {self._amount()}"
 
     def document(self) -> Json:
-        amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
-        return self._document("amount", **amount)
+        return self._document("amount")
 
 
 @dataclass(frozen=True, slots=True)
-class Split(_InGroup):
+class Split(_OfAmount):
     """The amount of a class is divided among ``parts`` groups, with at most ``to`` each."""
 
     size: ClassVar = 0
-    group: str
-    resource_class: str
-    to: int
     parts: int
-    alike: tuple[str, ...] = ()
 
     def in_one_group(self, _names: Names) -> str:
-        where = "" if self.alike else in_group(self.group)
-        return f"with {self.parts} groups of {self.resource_class}:{self.to}{where}"
+        return f"with {self.parts} groups of {self._amount()}"
 
     def document(self) -> Json:
-        amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
-        return self._document("split", **amount, parts=self.parts)
+        return self._document("split", parts=self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +145,16 @@ class Unsuffix:
     size: ClassVar = 0
     group: RequestGroup
 
-    def _parameters(self, names: Names = NO_NAMES) -> tuple[str, str]:
+    @property
+    def _drop(self) -> Drop:
         parameters = GroupParameters(self.group)
-        return parameters.spelled(self.group.suffix, names), parameters.spelled("", names)
+        return Drop(parameters, self.group.suffix, instead=(parameters,))
 
     def text(self, names: Names) -> str:
-        before, after = self._parameters(names)
-        return f"with {after} instead of {before}"
+        return self._drop.text(names)
 
     def document(self) -> Json:
-        before, after = self._parameters()
-        return {"change": "unsuffix", "requirement": before, "instead": after}
+        return {**self._drop.document(), "change": "unsuffix"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,29 +358,19 @@ def _waived(given_up: Collection[JointCondition]) -> set[str]:
     return {joint.resource_class for joint in given_up if isinstance(joint, AmountTogether)}
 
 
-def _granted(
-    requirement: ProviderRequirement,
-    state: ProviderState,
-    names: frozenset[str],
-    unwanted: frozenset[str],
-) -> ProviderState:
-    """Return the provider, changed to meet the requirement: with, or without, these names.
-
-    Of alternatives, ``unwanted`` names are not given, unless all are unwanted.
-    """
-    present: frozenset[str] = getattr(state, requirement.subject)
-    is_forbidding = requirement.is_forbidding
-    after = present - names if is_forbidding else present | (names - unwanted or names)
-    changed: dict[str, Any] = {requirement.subject: after}
-    return replace(state, **changed)
-
-
 def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
-    requirement, shortage = lack.requirement, lack.shortage
-    if isinstance(requirement, ProviderRequirement) and lack.names:
+    """Return the provider with the missing names or amount, or without the forbidden names.
+
+    Of alternatives, names that the request forbids are not given, unless all are forbidden.
+    """
+    requirement, shortage, names = lack.requirement, lack.shortage, frozenset(lack.names)
+    if isinstance(requirement, ProviderRequirement) and names:
         groups = (group.unwanted for group in request.groups)
-        unwanted = forbidden_names(request.of_root).union(*groups)
-        return _granted(requirement, state, frozenset(lack.names), unwanted)
+        given = names - forbidden_names(request.of_root).union(*groups) or names
+        present: frozenset[str] = getattr(state, requirement.subject)
+        after = present - names if requirement.is_forbidding else present | given
+        changed: dict[str, Any] = {requirement.subject: after}
+        return replace(state, **changed)
     if not shortage:
         return state
     name, needed = shortage.amounts.resource_class, shortage.amounts.needed

@@ -16,10 +16,6 @@ from placement.exception import BadRequest
 Pairs = list[tuple[str, str]]
 
 
-class InvalidOptions(BadRequest):
-    """The options specify no request, or an invalid one."""
-
-
 _OF_GROUPS = {
     "--resource": ("<class>=<amount>", "An amount of a resource class. Can be repeated."),
     "--required": (
@@ -107,7 +103,7 @@ def add_explanation(parser: argparse.ArgumentParser) -> None:
 def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
     """Return the parameters of the query that the options specify.
 
-    Raises: InvalidOptions for an invalid amount, and with the text ``if_empty`` if the options
+    Raises: BadRequest for an invalid amount, and with the text ``if_empty`` if the options
     specify no request.
     """
     pairs = _of_options(arguments)
@@ -115,7 +111,7 @@ def pairs_of(arguments: argparse.Namespace, if_empty: str) -> Pairs:
         query = arguments.query.partition("?")[2] or arguments.query
         pairs += parse_qsl(query, keep_blank_values=True)
     if not pairs:
-        raise InvalidOptions(if_empty)
+        raise BadRequest(if_empty)
     return pairs
 
 
@@ -158,5 +154,5 @@ def _of_group(suffix: str, options: Sequence[tuple[str, str, str]]) -> Pairs:
 def _amount(text: str) -> str:
     name, separator, amount = text.partition("=")
     if not separator or not amount.isdigit():
-        raise InvalidOptions(f"--resource {text}: write it as <class>=<amount>, as in VCPU=4.")
+        raise BadRequest(f"--resource {text}: write it as <class>=<amount>, as in VCPU=4.")
     return f"{name}:{amount}"

@@ -1,7 +1,7 @@
 """The facts about providers: in a row of the funnel, and beside an unmet requirement."""
 
 # ruff: noqa: D102 - the base class documents the methods of all facts
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -241,27 +241,19 @@ class SumFacts(Facts):
     groups: tuple[EqualGroups, ...]
 
     def phrase(self) -> str:
-        return _together(self.groups)
+        return f"{' + '.join(map(str, self.groups))} together"
 
     def note(self, _names: Names) -> str:
         return _best(self.provider, self.needed, self.free)
 
 
 @dataclass(frozen=True, slots=True)
-class PartsFacts(Facts):
+class PartsFacts(SumFacts):
     """The root that fits the most groups of the largest amount: fewer than are requested."""
 
-    resource_class: str
-    needed: int
-    free: int
-    provider: ProviderName
     amount: int
     fitting_groups: int
     needed_groups: int
-    groups: tuple[EqualGroups, ...]
-
-    def phrase(self) -> str:
-        return _together(self.groups)
 
     def note(self, _names: Names) -> str:
         if not self.fitting_groups:
@@ -290,10 +282,6 @@ def outside(
     if steps and all(size and needed % size for size in steps):
         return f"{amount} not a multiple of step_size {' or '.join(map(str, steps))}"
     return f"{amount} outside min_unit, max_unit and step_size"
-
-
-def _together(groups: Sequence[EqualGroups]) -> str:
-    return f"{' + '.join(map(str, groups))} together"
 
 
 def _having(providers: int) -> str:

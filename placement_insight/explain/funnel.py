@@ -153,7 +153,12 @@ class Funnel:
         for need in group.needs:
             for condition in need.amounts:
                 masks = (condition.present, condition.unit, condition.enough)
-                steps = zip(condition.requirements, masks, funnel_facts.OF_AMOUNTS, strict=True)
+                functions = (
+                    funnel_facts.of_inventory,
+                    funnel_facts.of_units,
+                    funnel_facts.of_free,
+                )
+                steps = zip(condition.requirements, masks, functions, strict=True)
                 for amount, mask, function in steps:
                     facts = partial(function, self._snapshot, condition, self._survivors[need])
                     self._charge(amount, group.suffix, self._reaching(need, mask), facts)

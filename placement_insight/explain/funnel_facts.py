@@ -4,9 +4,8 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -165,14 +164,6 @@ def of_free(
         free=max(int(column.allocatable[at]), 0),
         provider=named(snapshot, int(column.rows[at])),
     )
-
-
-OF_AMOUNTS: Final[tuple[Callable[[Snapshot, AmountCondition, Providers, Mask], Facts], ...]] = (
-    of_inventory,
-    of_units,
-    of_free,
-)
-"""The facts about each of the requirements of an amount."""
 
 
 def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:

@@ -99,7 +99,7 @@ class Remedies:
         for parts in range(2, min(amount, MOST_PARTS) + 1):
             changed = split(self._request, group, name, parts)
             if roots := self._roots(changed):
-                change = Split(group.suffix, name, -(-amount // parts), parts, alike)
+                change = Split(group.suffix, name, -(-amount // parts), parts, alike=alike)
                 yield Remedy(change, roots, query_of(changed))
                 return
 
@@ -124,7 +124,7 @@ class Remedies:
     ) -> Iterator[Remedy[Lower]]:
         if amount := self._largest(request, group, name):
             lowered = with_amount(request, group.suffix, name, amount)
-            change = Lower(group.suffix, name, amount, alike)
+            change = Lower(group.suffix, name, amount, alike=alike)
             yield Remedy(change, self._roots(lowered), query_of(lowered))
 
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:

@@ -1,15 +1,18 @@
 """The parts of an explanation in words, and an explanation as one line for a log.
 
 The texts are written from the document and not from the value, because a client has only the
-document, and recorded explanations are documents. Control characters in names are escaped.
+document, and recorded requests are documents. Control characters in names are escaped.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Final
 from urllib.parse import parse_qsl
 
 from placement.core.text import printable
 from placement_insight.documents import Response
+
+SUPERSEDED: Final = "Superseded: a later request of the same operation found candidates"
 
 
 def as_line(document: Response) -> str:
@@ -28,16 +31,13 @@ def as_line(document: Response) -> str:
     which = (
         f"all {roots} roots" if last["lost"] == roots else f"the last {last['lost']} of {roots}"
     )
-    parts = [f"{last['text']}{_in_brackets(last['note'])}: {which}"]
+    note = f" ({last['note']})" if last["note"] else ""
+    parts = [f"{last['text']}{note}: {which}"]
     if earlier:
         parts.append("before: " + ", ".join(f"{row['lost']} {row['text']}" for row in earlier))
     if closest := ", ".join(_closest(document["near_misses"][:3])):
         parts.append(f"closest: {closest}")
     return printable("; ".join(parts))
-
-
-def _in_brackets(text: str) -> str:
-    return f" ({text})" if text else ""
 
 
 def fitting_lines(document: Response) -> Iterator[str]:
@@ -113,3 +113,17 @@ def remedy_line(document: Response) -> str:
     """Return a remedy in words."""
     roots = document["roots"]
     return printable(f"{roots:,} {'host' if roots == 1 else 'hosts'} {document['text']}")
+
+
+def recorded_line(recorded: Response) -> str:
+    """Return a record in one line, for the records after the decisive one.
+
+    >>> facts = {"at": "02:14", "reason": "no_inventory", "query": "resources=PCPU:1"}
+    >>> recorded_line({**facts, "count": 1, "is_superseded": True, "explanation": {}})
+    '02:14 no_inventory: resources=PCPU:1 (superseded)'
+    """
+    sentence = recorded["explanation"].get("sentence") or recorded.get("claim") or ""
+    superseded = " (superseded)" if recorded["is_superseded"] else ""
+    return (
+        f"{recorded['at']} {recorded['reason']}: {recorded.get('query') or sentence}{superseded}"
+    )

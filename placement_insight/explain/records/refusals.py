@@ -9,11 +9,7 @@ from placement.core.model import ConsumerClaim
 from placement.core.text import Names
 from placement_insight.documents import Response
 
-REFUSALS = (
-    exception.NotAllocatable,
-    exception.StaleConsumerGeneration,
-    exception.Conflict,
-)
+REFUSALS = (exception.NotAllocatable, exception.StaleConsumerGeneration, exception.Conflict)
 """The errors of claims that are recorded."""
 
 
@@ -42,14 +38,12 @@ class Refusal:
         >>> ConsumerGeneration("c", expected=3, given=2).line()
         'consumer_generation: consumer c, expected 3, given 2'
         """
-        facts = ", ".join(
-            f"{name} {_text(value)}" for name, value in self.facts.items() if value != ""
-        )
+        texts = {
+            name: ",".join(value) if isinstance(value, list | tuple) else str(value)
+            for name, value in self.facts.items()
+        }
+        facts = ", ".join(f"{name} {text}" for name, text in texts.items() if text)
         return f"{self.code}: {facts}" if facts else self.code
-
-
-def _text(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from placement.core.text import printable
 from placement.events import Metric
 from placement.http.request import REQUEST_ID, Request
 from placement.surface import Reports
+from placement_insight import queries
 from placement_insight.documents import Json, document
 from placement_insight.explain import explain, unknown_names
 from placement_insight.explain.document import as_json
@@ -40,7 +41,6 @@ from placement_insight.explain.records.model import (
 )
 from placement_insight.explain.records.recorder import Recorder
 from placement_insight.explain.text import as_line
-from placement_insight.queries import text
 
 LOG = logging.getLogger(__name__)
 
@@ -123,11 +123,7 @@ class OperatorReports(Reports):
         _after(request, self._empty_response, snapshot, candidate_request)
 
     def _empty_response(
-        self,
-        request: Request,
-        at: datetime,
-        snapshot: Snapshot,
-        candidate_request: CandidateRequest,
+        self, request: Request, at: datetime, snapshot: Snapshot, candidates: CandidateRequest
     ) -> None:
         """Log, record and count why the request has no candidates on this snapshot.
 
@@ -135,7 +131,7 @@ class OperatorReports(Reports):
         """
         reason = NOT_EXPLAINED
         if LOG.isEnabledFor(logging.INFO) or self.is_recording:
-            facts, line = self._reason(request, snapshot, candidate_request)
+            facts, line = self._reason(request, snapshot, candidates)
             LOG.info("No allocation candidates for %s: %s", _id(request), line)
             self._record(request, at, facts)
             reason = facts.reason
@@ -244,22 +240,12 @@ class OperatorReports(Reports):
             yield
         except exception.DuplicateProvider as error:
             LOG.info("Provider %s (%s) refused, %s: %s", name, uuid, _id(request), error)
-            _after(request, self._name_conflict, error, name, uuid)
+            if (holder := error.holder) is not None:
+                reason = f"duplicate_{error.attribute}"
+                text = json.dumps({"name": name, "uuid": uuid, "holder": holder._asdict()})
+                equal = (name, uuid, holder.uuid)
+                _after(request, self._record, _Facts(NAME_CONFLICT, reason, text, equal))
             raise
-
-    def _name_conflict(
-        self,
-        request: Request,
-        at: datetime,
-        error: exception.DuplicateProvider,
-        name: str,
-        uuid: str,
-    ) -> None:
-        if (holder := error.holder) is not None:
-            reason = f"duplicate_{error.attribute}"
-            facts = {"name": name, "uuid": uuid, "holder": holder._asdict()}
-            equal = (name, uuid, holder.uuid)
-            self._record(request, at, _Facts(NAME_CONFLICT, reason, json.dumps(facts), equal))
 
     def _record(self, request: Request, at: datetime, facts: _Facts) -> None:
         if not self.is_recording:
@@ -317,7 +303,7 @@ def _after(request: Request, report: Callable[..., None], *facts: object) -> Non
 
 
 def _asked(request: Request) -> tuple[str, str]:
-    return text(request.query_pairs), str(request.version)
+    return queries.text(request.query_pairs), str(request.version)
 
 
 def _id(request: Request) -> str | None:
