@@ -9,7 +9,7 @@ The solver of the search checks the conditions between groups, for the remaining
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -92,6 +92,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     if question.remedies:
         with _listed("remedies", undetermined):
             possible_remedies.run(fits or 0)
+    in_trees = (named(snapshot, each) for each in named_providers(snapshot, request))
     return Explanation(
         query=question.query,
         microversion=question.microversion,
@@ -103,7 +104,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         undetermined=tuple(undetermined),
         root=None if row is None else named(snapshot, row),
         root_fits=None if fits is None or row is None else bool(funnel.left[row]),
-        names=_named_providers(snapshot, request),
+        names={provider.uuid: provider.name for provider in in_trees},
     )
 
 
@@ -113,13 +114,6 @@ def root_of(snapshot: Snapshot, uuid: str) -> int:
     if row is None:
         raise UnknownRoot(uuid)
     return snapshot.forest.root.item(row)
-
-
-def _named_providers(snapshot: Snapshot, request: CandidateRequest) -> Mapping[str, str]:
-    """Return the names of the providers of ``in_tree``, by UUID."""
-    rows = (snapshot.forest.row_of.get(uuid) for uuid in named_providers(request))
-    providers = (snapshot.entries.state(row).provider for row in rows if row is not None)
-    return {provider.uuid: provider.name for provider in providers}
 
 
 @contextmanager

@@ -153,12 +153,8 @@ class Funnel:
         for need in group.needs:
             for condition in need.amounts:
                 masks = (condition.present, condition.unit, condition.enough)
-                functions = (
-                    funnel_facts.of_inventory,
-                    funnel_facts.of_units,
-                    funnel_facts.of_free,
-                )
-                steps = zip(condition.requirements, masks, functions, strict=True)
+                facts_of = (funnel_facts.of_inventory, funnel_facts.of_units, funnel_facts.of_free)
+                steps = zip(condition.requirements, masks, facts_of, strict=True)
                 for amount, mask, function in steps:
                     facts = partial(function, self._snapshot, condition, self._survivors[need])
                     self._charge(amount, group.suffix, self._reaching(need, mask), facts)

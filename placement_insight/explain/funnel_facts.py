@@ -13,7 +13,7 @@ from placement.core.requirement import InEach, InTree, MemberOf, RequiredTrait, 
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SlottedRequest
-from placement.core.snapshot.columns import MAX_FREE, Column
+from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import AmountArray, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain.facts import (
@@ -130,8 +130,7 @@ def of_units(
 ) -> UnitFacts:
     """Return the widest limits of the considered providers, and whether all limits are equal."""
     column = condition.column
-    considered = _considered(snapshot, column, providers, lost)
-    tree = _together_in_tree(snapshot, condition, considered, lost)
+    considered, tree = _considered(snapshot, condition, providers, lost)
     facts = UnitFacts(condition.resource_class, condition.amount, tree=tree)
     if not considered.any():
         return facts
@@ -152,8 +151,7 @@ def of_free(
 ) -> FreeFacts:
     """Return the largest free amount and its provider."""
     column = condition.column
-    considered = _considered(snapshot, column, providers, lost)
-    tree = _together_in_tree(snapshot, condition, considered, lost)
+    considered, tree = _considered(snapshot, condition, providers, lost)
     facts = FreeFacts(condition.resource_class, condition.amount, tree=tree)
     able = considered & condition.unit[column.rows]
     if not able.any():
@@ -166,25 +164,22 @@ def of_free(
     )
 
 
-def _considered(snapshot: Snapshot, column: Column, providers: Providers, lost: Mask) -> Mask:
-    """Return a mask of the rows of a column that are considered at one of the lost roots."""
-    rows = column.rows
-    local, shared = providers[:, rows]
-    considered: Mask = (local & lost[snapshot.forest.root[rows]]) | shared
-    return considered
+def _considered(
+    snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
+) -> tuple[Mask, TreeAmounts | None]:
+    """Return a mask of the rows of a column that are considered at one of the lost roots.
 
-
-def _together_in_tree(
-    snapshot: Snapshot, condition: AmountCondition, considered: Mask, lost: Mask
-) -> TreeAmounts | None:
-    """Return the lost root with the most free on several providers, if together it is enough."""
+    With it, the lost root with the most free on several providers, if together it is enough.
+    """
     column, trees = condition.column, snapshot.forest.root[condition.column.rows]
+    local, shared = providers[:, column.rows]
+    considered: Mask = (local & lost[trees]) | shared
     is_free = considered & (column.allocatable > 0) & lost[trees]
     total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
     root = int(np.argmax(total))
     inside = column.rows[is_free & (trees == root)].tolist()
     tree = tree_amounts(snapshot, inside, condition.resource_class, condition.amount)
-    return replace(tree, provider=named(snapshot, root)) if tree else None
+    return considered, replace(tree, provider=named(snapshot, root)) if tree else None
 
 
 def of_stage(

@@ -163,10 +163,11 @@ def groups_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -
         )
 
 
-def named_providers(request: CandidateRequest) -> tuple[str, ...]:
-    """Return the UUIDs of the providers whose trees the groups name."""
+def named_providers(snapshot: Snapshot, request: CandidateRequest) -> list[int]:
+    """Return the rows of the providers whose trees the groups name, if they exist."""
     uuids = (each.named_provider for group in request.groups for each in group.requirements)
-    return tuple(uuid for uuid in uuids if uuid is not None)
+    rows = (snapshot.forest.row_of.get(uuid or "") for uuid in uuids)
+    return [row for row in rows if row is not None]
 
 
 # --- the conditions between the slots

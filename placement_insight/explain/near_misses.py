@@ -72,7 +72,8 @@ class NearMisses:
         missing = np.flatnonzero(funnel.named & ~funnel.left)
         if not len(missing):
             return
-        is_other = np.isin(missing, self._named(), invert=True)
+        named = self._snapshot.forest.root[named_providers(self._snapshot, self._slotted.request)]
+        is_other = np.isin(missing, named, invert=True)
         fewest = self._fewest_unmet()[missing]
         # lost by a later row of the funnel, then by a smaller shortfall
         later, shortfall = -funnel.lost_at[missing], self._shortfall()[missing]
@@ -89,11 +90,6 @@ class NearMisses:
     def run_for(self, root: int) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
         self._solved.append(((False, 0, 0, 0.0), self._miss(root)))
-
-    def _named(self) -> list[int]:
-        row_of, root = self._snapshot.forest.row_of, self._snapshot.forest.root
-        rows = map(row_of.get, named_providers(self._slotted.request))
-        return [root.item(row) for row in rows if row is not None]
 
     # --- one root
 

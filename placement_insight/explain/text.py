@@ -65,17 +65,10 @@ def fitting_lines(document: Response) -> Iterator[str]:
 
 def funnel_lines(rows: Sequence[Response]) -> Iterator[str]:
     """Yield the rows of a funnel as lines with aligned columns."""
-    if not rows:
-        return
-    phrases = [row["text"] for row in rows]
-    lost = [f"{row['lost']:,}" for row in rows]
-    left = [f"{row['left']:,}" for row in rows]
-    widths = [max(map(len, column)) for column in (lost, phrases, left)]
-    for row, *cells in zip(rows, lost, phrases, left, strict=True):
-        line = (
-            f"  {cells[0]:>{widths[0]}}  {cells[1]:<{widths[1]}}  {cells[2]:>{widths[2]}} left"
-            f"   {row['note']}"
-        )
+    cells = [(f"{row['lost']:,}", row["text"], f"{row['left']:,}", row["note"]) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for lost, text, left, note in cells:
+        line = f"  {lost:>{widths[0]}}  {text:<{widths[1]}}  {left:>{widths[2]}} left   {note}"
         yield printable(line.rstrip())
 
 

@@ -23,6 +23,7 @@ from typing import Final
 from placement import exception
 from placement.db.resources.providers import provider_names
 from placement.db.store import Store
+from placement_insight.documents import document
 from placement_insight.explain.records import sql
 from placement_insight.explain.records.model import RecordedRequest, equal_key, first_id
 
@@ -47,10 +48,7 @@ _CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
 _MOST_CPU_AT_ONCE = 0.5
 _BURST_SECONDS = 4.0
 _REPEATED: Final = "repeated"
-_FURTHER: Final = {
-    "version": 1,
-    "sentence": "one of several different requests: more than [insight]record_per_second records",
-}
+_FURTHER: Final = "one of several different requests: more than [insight]record_per_second records"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +291,7 @@ def _further(record: RecordedRequest) -> RecordedRequest:
     """Return the record without what distinguishes it from others of its reason and project."""
     parts = (record.kind, record.reason, record.project_id, record.user_id, _REPEATED)
     key = equal_key(record.created_at, *parts)
-    text = json.dumps(_FURTHER)
+    text = json.dumps(document(sentence=_FURTHER))
     return replace(record, explanation=text, equal_key=key, query=None, claim=None, subject=None)
 
 

@@ -74,6 +74,7 @@ class _Facts(NamedTuple):
 
     Requests of one caller with the same reason, project and ``equal`` values are equal.
     ``explanation`` and ``claim`` are JSON text. ``owner`` is a claim with its project and user.
+    ``line`` is the log line of a request without candidates.
     """
 
     kind: str
@@ -84,14 +85,11 @@ class _Facts(NamedTuple):
     claim: str | None = None
     subject: str | None = None
     owner: ConsumerClaim | None = None
+    line: str = ""
 
 
-class _Explained(NamedTuple):
-    """The last explanation of equal requests without candidates: its snapshot and log line."""
-
-    snapshot: ReferenceType[Snapshot]
-    facts: _Facts
-    line: str
+_Explained = tuple[ReferenceType[Snapshot], _Facts]
+"""The last explanation of equal requests without candidates, and its snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,34 +129,35 @@ class OperatorReports(Reports):
         """
         reason = NOT_EXPLAINED
         if LOG.isEnabledFor(logging.INFO) or self.is_recording:
-            facts, line = self._reason(request, snapshot, candidates)
-            LOG.info("No allocation candidates for %s: %s", _id(request), line)
+            facts = self._reason(request, snapshot, candidates)
+            LOG.info("No allocation candidates for %s: %s", _id(request), facts.line)
             self._record(request, at, facts)
             reason = facts.reason
         request.services.observer.count(EMPTY_RESPONSES, reason)
 
     def _reason(
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
-    ) -> tuple[_Facts, str]:
-        """Return why the request has no candidates, and the line for the log.
+    ) -> _Facts:
+        """Return why the request has no candidates.
 
         Equal requests are explained once for a snapshot, others have the last explanation of an
         equal request if the rate does not admit another one.
         """
         asked = _asked(request)
-        last = self.explained.get(asked)
-        if last is None or last.snapshot() is not snapshot:
-            kind = f"{NO_CANDIDATES}{' again' if last else ''}"
+        last_snapshot, facts = self.explained.get(asked, (None, None))
+        if last_snapshot is None or last_snapshot() is not snapshot:
+            kind = f"{NO_CANDIDATES}{' again' if facts else ''}"
             with self.recorder.explanation(kind) as is_admitted:
                 if is_admitted:
                     if len(self.explained) >= MOST_EXPLAINED:
                         self.explained.clear()
-                    last = _explained(snapshot, Question(candidate_request, *asked))
-                    self.explained[asked] = last
-        if last:
-            return last.facts, last.line
+                    facts = _explained(snapshot, Question(candidate_request, *asked))
+                    self.explained[asked] = ref(snapshot), facts
+        if facts:
+            return facts
         explanation = document(sentence=_SENTENCE)
-        return _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, asked), _SENTENCE
+        not_explained = _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, asked)
+        return not_explained._replace(line=_SENTENCE)
 
     @contextmanager
     def invalid_names_of(
@@ -248,8 +247,6 @@ class OperatorReports(Reports):
             raise
 
     def _record(self, request: Request, at: datetime, facts: _Facts) -> None:
-        if not self.is_recording:
-            return
         context, second = request.context, at.replace(microsecond=0, tzinfo=None)
         owner = facts.owner or context
         project_id, user_id, caller_id = owner.project_id, owner.user_id, context.user_id
@@ -283,13 +280,13 @@ def reports_of(request: Request) -> OperatorReports:
     return cast("OperatorReports", request.services.reports)
 
 
-def _explained(snapshot: Snapshot, question: Question) -> _Explained:
+def _explained(snapshot: Snapshot, question: Question) -> _Facts:
     explanation = explain.explained(snapshot, question)
     explained = as_json(explanation)
     subject = summary.subject(explanation.last.names if explanation.last else ())
     asked = question.query, question.microversion
     facts = _of_query(NO_CANDIDATES, explanation.reason, explained, asked)
-    return _Explained(ref(snapshot), facts._replace(subject=subject), as_line(explained))
+    return facts._replace(subject=subject, line=as_line(explained))
 
 
 def _of_query(kind: str, reason: str, explanation: Json, asked: tuple[str, str]) -> _Facts:
