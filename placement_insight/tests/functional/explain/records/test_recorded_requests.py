@@ -85,7 +85,7 @@ def test_an_empty_response_is_found_by_both_of_its_ids(http):
 
 
 def test_an_unknown_name_is_found_by_both_ids_with_the_most_similar_names(http, caplog):
-    caplog.set_level(logging.INFO, "placement")
+    caplog.set_level(logging.INFO, "placement_insight")
     http.put("/traits/CUSTOM_TYPE", headers=OF_NOVA)
     query = "resources=VCPU:1&required=CUSTOM_TYPO"
     response = http.get(f"/allocation_candidates?{query}", headers=OF_NOVA, status=400)
