@@ -5,7 +5,7 @@ import signal
 import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -13,66 +13,52 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from keystoneauth1.exceptions import ClientException
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
-from osc_lib.shell import OpenStackShell
 
-from placement.core.model import Inventory
+from placement.core.text import printable
 from placement.microversion import UNVERSIONED
-from placement_insight.audit.consumers.model import ListedConsumer
-from placement_insight.audit.identity.command import (
-    add_identity_arguments,
-    requests_plan,
-    write_plan,
-)
-from placement_insight.audit.identity.model import (
-    COLUMNS,
-    IMPORTANT,
-    Identity,
-    StoredAmounts,
-    rows_of,
-)
+from placement_insight.audit.identity.command import add_arguments
 from placement_insight.cli.cells import cells
-from placement_insight.cli.client import consumers, failure, get
+from placement_insight.cli.client import failure, get
 from placement_insight.cli.command import Table, WrittenOutput
 from placement_insight.cli.names import NamesDocument
-from placement_insight.documents import Response
 from placement_insight.page.proxy import LocalDashboard, UpstreamResponse
 
 HOST = "127.0.0.1"
 NAMES = f"{UNVERSIONED}/names"
 """The path at which the command itself responds with names that nova and keystone have."""
 
+_OF_IDENTITY = (
+    *("match", "uuid", "name", "generation", "updated_at"),
+    *("consumers", "inventories", "children", "holder"),
+)
+
 
 class ShowIdentity(WrittenOutput, command.Lister):
-    """List the providers that a host name or UUID could mean, and refused requests.
+    """List the providers that a host name or UUID could mean, and refused requests."""
 
-    With --plan FILE and one of --adopt, --rename and --retire, also write a plan, which
-    ``placement-manage audit --apply FILE`` applies.
-    """
-
-    add_arguments = staticmethod(add_identity_arguments)
-    important = IMPORTANT
+    add_arguments = staticmethod(add_arguments)
+    important = ("match", "uuid", "name", "consumers", "inventories", "children")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        is_planned = requests_plan(parsed_args)
+        """Return the providers, then the refused requests.  Raises: CommandError without any.
+
+        A request has its time as ``updated_at``, and as ``holder`` the UUID of the provider that
+        had the name or UUID.
+        """
         query = {"name": parsed_args.host, "days": parsed_args.days}
-        identity = Identity.from_json(get(self.app, "/identity", query))
-        if is_planned:
-            self.note(write_plan(parsed_args, identity, partial(_stored_amounts, self.app)))
-        return COLUMNS, list(map(cells, rows_of(identity)))
-
-
-def _stored_amounts(app: OpenStackShell, source: str, target: str) -> StoredAmounts:
-    adopted = list(map(ListedConsumer.from_json, consumers(app, {"provider": source})))
-    found = get(app, "/providers", {"uuid": target, "fields": "inventories"})["providers"]
-    stored: Mapping[str, Response] = found[0]["inventories"] if found else {}
-    return StoredAmounts(
-        adopted,
-        {
-            name: Inventory(*(inventory[field] for field in Inventory.__dataclass_fields__))
-            for name, inventory in stored.items()
-        },
-        {name: inventory["used"] for name, inventory in stored.items()},
-    )
+        found = get(self.app, "/identity", query)
+        refused = [
+            {"match": "refused", "updated_at": row["at"], **row} for row in found["conflicts"]
+        ]
+        rows = [*found["providers"], *refused]
+        if not rows:
+            name = printable(found["name"])
+            raise CommandError(
+                f"No provider has the name or UUID {name}, with or without a domain, and no "
+                "request with it was refused. `openstack resource provider list` shows all "
+                "providers."
+            )
+        return _OF_IDENTITY, [cells(map(row.get, _OF_IDENTITY)) for row in rows]
 
 
 class ListClients(WrittenOutput, command.Lister):

@@ -1,18 +1,12 @@
-"""Which providers a name could mean: a host that was renamed, re-installed, or given a domain.
+"""Which providers a name could mean: a host that was renamed, re-installed, or given a domain."""
 
-The providers are values, a JSON document, and the rows of a table, which clients of the API print.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
-from placement.core.model import Inventory, ProviderSummary
-from placement.core.text import printable, timestamp
-from placement.exception import BadRequest
-from placement_insight.audit.consumers.model import ListedConsumer
-from placement_insight.documents import Response, read_time
+from placement.core.model import ProviderSummary
+from placement.core.text import timestamp
 from placement_insight.names import short_name
 
 NAME: Final = "name"
@@ -25,14 +19,6 @@ MATCHES: Final = (NAME, UUID, CASE, DOMAIN, CONFLICT)
 
 DAYS: Final = 7
 """The number of days whose refused requests are shown by default."""
-
-
-class CannotPlan(BadRequest):
-    """The change is not possible; the message states the reason and the action."""
-
-
-class NothingFound(BadRequest):
-    """No provider has the name, and no request with it was refused."""
 
 
 class NameConflict(NamedTuple):
@@ -61,11 +47,6 @@ _KEYS: Final = (
 def _provider(provider: ProviderSummary) -> dict[str, object]:
     values = provider._replace(changed_at=None)
     return {**dict(zip(_KEYS, values, strict=True)), "updated_at": timestamp(provider.changed_at)}
-
-
-def _read(document: Response) -> ProviderSummary:
-    values = ProviderSummary(*(document[key] for key in _KEYS))
-    return values._replace(changed_at=read_time(document["updated_at"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,41 +96,6 @@ class Identity:
             ],
         }
 
-    @classmethod
-    def from_json(cls, document: Response) -> Self:
-        """Return the identity in the document, for clients of the service."""
-        return cls(
-            document["name"],
-            document["database"],
-            read_time(document["at"]),
-            [
-                Match(each["match"], _read(each), tuple(map(_read, each["descendants"])))
-                for each in document["providers"]
-            ],
-            [
-                NameConflict(*(each[name] for name in NameConflict._fields))._replace(
-                    at=read_time(each["at"])
-                )
-                for each in document["conflicts"]
-            ],
-        )
-
-
-class StoredAmounts(NamedTuple):
-    """What an adoption is checked against.
-
-    ``consumers`` have allocations on the provider to adopt. ``inventories`` and the ``used``
-    amounts, by resource class, are the amounts of the provider that adopts.
-    """
-
-    consumers: Sequence[ListedConsumer]
-    inventories: Mapping[str, Inventory]
-    used: Mapping[str, int]
-
-
-ReadAmounts = Callable[[str, str], StoredAmounts]
-"""Reads the amounts for the UUIDs of the provider to adopt and of the provider that adopts."""
-
 
 def match_of(
     requested_name: str, name: str, uuid: str = "", *, is_root: bool = True
@@ -170,38 +116,3 @@ def match_of(
     if is_root and short_name(name) == short_name(requested_name):
         return DOMAIN
     return None
-
-
-COLUMNS: Final = (
-    *("match", "uuid", "name", "generation", "updated_at"),
-    *("consumers", "inventories", "children", "holder"),
-)
-IMPORTANT: Final = ("match", "uuid", "name", "consumers", "inventories", "children")
-"""The columns that a narrow terminal shows first."""
-
-REFUSED: Final = "refused"
-"""In the column ``match``, of a provider that could not be created or renamed."""
-
-Row = Sequence[str | int | None]
-
-
-def rows_of(identity: Identity) -> Iterator[Row]:
-    """Yield a row for each provider and conflict.  Raises: NothingFound if there are none.
-
-    A conflict has the UUID and the name of the request, its time as ``updated_at``, and as
-    ``holder`` the UUID of the provider that had the name or UUID.
-    """
-    if not (identity.matches or identity.conflicts):
-        raise NothingFound(
-            f"No provider has the name or UUID {printable(identity.name)}, with or without a "
-            "domain, and no request with it was refused. `openstack resource provider list` shows "
-            "all providers."
-        )
-    for match in identity.matches:
-        provider = match.provider
-        at = timestamp(provider.changed_at)
-        numbers = provider.consumers, provider.inventories, provider.children
-        yield match.match, provider.uuid, provider.name, provider.generation, at, *numbers, None
-    for conflict in identity.conflicts:
-        at = timestamp(conflict.at)
-        yield REFUSED, conflict.uuid, conflict.name, None, at, None, None, None, conflict.holder

@@ -7,22 +7,22 @@ from typing import Final
 
 from placement.core.capacity import fits, integer_capacity
 from placement.core.model import Inventory, ProviderSummary
-from placement_insight.audit.consumers.model import ListedConsumer
-from placement_insight.audit.identity.model import (
-    NAME,
-    UUID,
-    CannotPlan,
-    Identity,
-    Match,
-    ReadAmounts,
-    StoredAmounts,
-)
+from placement.db.store import Store
+from placement.exception import BadRequest
+from placement.objects import inventory, usage
+from placement_insight.audit.consumers.model import ConsumerFilter, ListedConsumer
+from placement_insight.audit.consumers.sql import all_matching
+from placement_insight.audit.identity.model import NAME, UUID, Identity, Match
 from placement_insight.audit.repair.action import LONGEST_NAME, Action, is_provider_name
 from placement_insight.audit.repair.consumers import MoveAllocations
 from placement_insight.audit.repair.providers import DeleteProvider, RenameProvider
 
 FINDING: Final = "similar_names"
 MOST_REASONS: Final = 3
+
+
+class CannotPlan(BadRequest):
+    """The change is not possible; the message states the reason and the action."""
 
 
 def rename(identity: Identity, uuid: str, new_name: str) -> Sequence[Action]:
@@ -67,7 +67,7 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     return [_deletion(provider) for provider in (*match.descendants, match.provider)]
 
 
-def adopt(identity: Identity, uuid: str, read: ReadAmounts) -> Sequence[Action]:
+def adopt(store: Store, identity: Identity, uuid: str) -> Sequence[Action]:
     """Return the move of all allocations of a provider to the provider that has the name.
 
     The adopted provider and its descendants are removed last.
@@ -75,8 +75,8 @@ def adopt(identity: Identity, uuid: str, read: ReadAmounts) -> Sequence[Action]:
     """
     source, target = _match(identity, uuid), _target(identity)
     _check_adoption(identity, source, target)
-    stored = read(source.provider.uuid, target.uuid)
-    _check_fits(source.provider, target, stored)
+    consumers = list(all_matching(store, ConsumerFilter(provider=source.provider.uuid)))
+    _check_fits(store, consumers, source.provider, target)
     moves = [
         MoveAllocations(
             finding=FINDING,
@@ -86,7 +86,7 @@ def adopt(identity: Identity, uuid: str, read: ReadAmounts) -> Sequence[Action]:
             source=source.provider.uuid,
             target=target.uuid,
         )
-        for consumer in stored.consumers
+        for consumer in consumers
     ]
     last = _deletion(source.provider)
     if moves:  # the moves change the generation of the source
@@ -115,18 +115,24 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
             )
 
 
-def _check_fits(source: ProviderSummary, target: ProviderSummary, stored: StoredAmounts) -> None:
+def _check_fits(
+    store: Store,
+    consumers: Sequence[ListedConsumer],
+    source: ProviderSummary,
+    target: ProviderSummary,
+) -> None:
     """Return if each move would be accepted, one after another.  Raises: CannotPlan."""
-    used = Counter(stored.used)
+    inventories = inventory.list_of(store, target.uuid).inventories
+    used = Counter(usage.of_provider(store, target.uuid).usages)
     reasons = [
         f"{consumer.uuid}: {reason}"
-        for consumer in stored.consumers
-        if (reason := _reason_against(consumer, source, target, stored.inventories, used))
+        for consumer in consumers
+        if (reason := _reason_against(consumer, source, target, inventories, used))
     ]
     if reasons:
         raise CannotPlan(
             f"Provider {target.uuid} cannot adopt the allocations of {len(reasons)} of "
-            f"{len(stored.consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
+            f"{len(consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
             f"{'; ...' if reasons[MOST_REASONS:] else ''}. Wait for nova-compute to report the "
             "inventories, raise the capacity, or move these servers first."
         )
@@ -146,14 +152,13 @@ def _reason_against(
     for name, amount in amounts.items():
         if name not in inventories:
             return f"{target.name} has no inventory of {name}"
-        inventory = inventories[name]
-        if not fits(inventory, used[name], amount):
-            capacity = integer_capacity(inventory)
+        limits = inventories[name]
+        if not fits(limits, used[name], amount):
+            capacity = integer_capacity(limits)
             free = max(capacity - used[name], 0)
             return (
-                f"{amount} {name}: {free} of {capacity} are free, min_unit "
-                f"{inventory.min_unit}, max_unit {inventory.max_unit}, step_size "
-                f"{inventory.step_size}"
+                f"{amount} {name}: {free} of {capacity} are free, min_unit {limits.min_unit}, "
+                f"max_unit {limits.max_unit}, step_size {limits.step_size}"
             )
     used.update(amounts)
     return None
