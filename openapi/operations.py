@@ -8,9 +8,7 @@ from openapi import response_schemas as responses
 from placement.microversion import UNVERSIONED
 from placement.schemas import allocation, names, queries, resource_provider
 from placement.schemas.base import Schema, Version, Windows
-from placement_insight.audit.consumers.http import CONSUMERS_QUERY
-from placement_insight.audit.http import FINDINGS_QUERY
-from placement_insight.audit.identity.http import IDENTITY_QUERY
+from placement_insight.audit.http import CONSUMERS_QUERY, FINDINGS_QUERY, IDENTITY_QUERY
 from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY, SUMMARY_QUERY
 from placement_insight.page.feed.http import PROVIDERS_QUERY

@@ -20,9 +20,7 @@ from placement.http.request import HandlerFunction, Request, accepts_json
 from placement.http.response import json_response
 from placement.microversion import UNVERSIONED, Version
 from placement_insight import http, policies, queries
-from placement_insight.audit.consumers.http import list_consumers
-from placement_insight.audit.http import list_findings
-from placement_insight.audit.identity.http import show_identity
+from placement_insight.audit.http import list_consumers, list_findings, show_identity
 from placement_insight.documents import document
 from placement_insight.explain.http import explain_candidates
 from placement_insight.explain.records.http import list_requests, show_request, summarize_requests

@@ -1,16 +1,17 @@
-"""The options of ``openstack placement audit`` and ``placement-manage audit``."""
+"""The options that commands of ``openstack`` and of ``placement-manage`` share."""
 
 import argparse
 import re
 import shlex
 
 from placement_insight.audit.finding import Commands
+from placement_insight.audit.identity.model import DAYS
 from placement_insight.audit.kinds import KINDS
 from placement_insight.audit.model import GRACE_MINUTES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select the findings."""
+    """Add the options of ``audit`` that select the findings."""
     parser.add_argument(
         "--code",
         action="append",
@@ -56,6 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``identity`` that select the providers and the refused requests."""
+    parser.add_argument("host", metavar="<name>", help="A host name, or the UUID of a provider.")
+    parser.add_argument(
+        "--days",
+        type=_days,
+        default=DAYS,
+        metavar="<days>",
+        help=f"Include refused requests of the last days. Default: {DAYS}.",
+    )
+
+
 def commands(options: argparse.Namespace, programs: Commands, audit: str) -> Commands:
     """Return the commands that write a plan with the options in use.
 
@@ -82,4 +95,10 @@ def commands(options: argparse.Namespace, programs: Commands, audit: str) -> Com
 def _whole(text: str) -> int:
     if not re.fullmatch("[0-9]{1,6}", text):
         raise argparse.ArgumentTypeError(f"{text} is not a number from 0 to 999999")
+    return int(text)
+
+
+def _days(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to 999.")
     return int(text)

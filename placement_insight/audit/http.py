@@ -1,4 +1,4 @@
-"""``GET /insight/findings``: inconsistent data in the database."""
+"""``GET /insight/findings``, ``/insight/consumers`` and ``/insight/identity``."""
 
 import logging
 
@@ -7,9 +7,13 @@ import webob
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.parse import validation
-from placement.schemas.base import always, closed
+from placement.schemas.base import TEXT, UUID, always, closed
 from placement_insight import policies, queries
+from placement_insight.audit.consumers import sql
+from placement_insight.audit.consumers.model import MOST_OF_A_PAGE, ConsumerFilter
 from placement_insight.audit.finding import Commands
+from placement_insight.audit.identity.model import DAYS
+from placement_insight.audit.identity.sql import identify
 from placement_insight.audit.kinds import KINDS, Audit
 from placement_insight.audit.model import GRACE_MINUTES, AuditSettings
 from placement_insight.audit.report import audit
@@ -26,15 +30,38 @@ FINDINGS_QUERY = always(
         }
     )
 )
+_PROVIDERS = ("provider", "in_tree")
+CONSUMERS_QUERY = always(
+    closed(
+        {
+            **dict.fromkeys(("project_id", "user_id", "type"), TEXT),
+            **dict.fromkeys(_PROVIDERS, UUID),
+            "older_than": queries.TIME,
+            "limit": queries.described("a number from 1 to 10000", "^([1-9][0-9]{0,3}|10000)$"),
+            "marker": TEXT,
+        }
+    )
+)
+IDENTITY_QUERY = always(
+    closed(
+        {
+            "name": {"type": "string", "minLength": 1, "maxLength": 200},
+            "days": queries.described("a number of days", "^[1-9][0-9]{0,2}$"),
+        },
+        "name",
+    )
+)
 LOG = logging.getLogger(__name__)
-_VALIDATORS = validation.query_validators(FINDINGS_QUERY)
+_FINDINGS = validation.query_validators(FINDINGS_QUERY)
+_CONSUMERS = validation.query_validators(CONSUMERS_QUERY)
+_IDENTITY = validation.query_validators(IDENTITY_QUERY)
 
 
 @accepts_json
 def list_findings(request: Request) -> webob.Response:
     """Return the findings of an audit of the database."""
     request.can(policies.FINDINGS)
-    values = queries.values(request, _VALIDATORS)
+    values = queries.values(request, _FINDINGS)
     minutes = int(values.get("grace_minutes", GRACE_MINUTES))
     grace = f" --grace-minutes {minutes}" if minutes != GRACE_MINUTES else ""
     settings = AuditSettings(
@@ -68,3 +95,31 @@ def _log_edited(report: Audit) -> None:
             len(names),
             names[0],
         )
+
+
+@accepts_json
+def list_consumers(request: Request) -> webob.Response:
+    """Return a page of the consumers that the query describes, in the order of their UUIDs."""
+    request.can(policies.CONSUMERS)
+    values = queries.values(request, _CONSUMERS)
+    of_provider = {name: values[name].lower() for name in _PROVIDERS if name in values}
+    created_before = None
+    if "older_than" in values:
+        created_before = queries.time("older_than", values.pop("older_than"))
+    limit = int(values.pop("limit", MOST_OF_A_PAGE))
+    criteria = ConsumerFilter(
+        **{**values, **of_provider}, created_before=created_before, limit=limit
+    )
+    listed, marker = sql.page(request.services.store, criteria)
+    consumers = [consumer.as_json() for consumer in listed]
+    return json_response(request, document(consumers=consumers, next=marker))
+
+
+@accepts_json
+def show_identity(request: Request) -> webob.Response:
+    """Return the providers that a name or UUID could mean, and recorded conflicts."""
+    request.can(policies.IDENTITY)
+    values = queries.values(request, _IDENTITY)
+    days = int(values.get("days", DAYS))
+    identity = identify(request.services.store, values["name"], days)
+    return json_response(request, document(**identity.as_json()))

@@ -16,7 +16,7 @@ from osc_lib.exceptions import CommandError
 
 from placement.core.text import printable
 from placement.microversion import UNVERSIONED
-from placement_insight.audit.identity.command import add_arguments
+from placement_insight.audit.command import add_identity_arguments
 from placement_insight.cli.cells import cells
 from placement_insight.cli.client import failure, get
 from placement_insight.cli.command import Table, WrittenOutput
@@ -36,7 +36,7 @@ _OF_IDENTITY = (
 class ShowIdentity(WrittenOutput, command.Lister):
     """List the providers that a host name or UUID could mean, and refused requests."""
 
-    add_arguments = staticmethod(add_arguments)
+    add_arguments = staticmethod(add_identity_arguments)
     important = ("match", "uuid", "name", "consumers", "inventories", "children")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

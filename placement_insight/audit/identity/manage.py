@@ -14,7 +14,8 @@ from oslo_config import cfg
 from placement import db_api
 from placement.conf.base import manage_command
 from placement.core.text import nouns
-from placement_insight.audit.identity import command, plans
+from placement_insight.audit.command import add_identity_arguments
+from placement_insight.audit.identity import plans
 from placement_insight.audit.identity.plans import CannotPlan
 from placement_insight.audit.identity.sql import identify
 from placement_insight.audit.repair.plan_file import apply_command, plan_text
@@ -24,7 +25,7 @@ DESCRIPTION: Final = "Write a plan that adopts, renames or retires a provider of
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    command.add_arguments(parser)
+    add_identity_arguments(parser)
     parser.add_argument(
         "--plan",
         metavar="<file>",

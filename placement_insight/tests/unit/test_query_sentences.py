@@ -5,8 +5,7 @@ import pytest
 from placement import exception
 from placement.microversion import MAX_VERSION
 from placement.parse import validation
-from placement_insight.audit.consumers.http import CONSUMERS_QUERY
-from placement_insight.audit.identity.http import IDENTITY_QUERY
+from placement_insight.audit.http import CONSUMERS_QUERY, IDENTITY_QUERY
 from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY
 from placement_insight.plan.http import DRAIN_BODY
