@@ -58,9 +58,8 @@ def audit(
         if counts[finding.code] <= settings.at_most:
             reported.append(finding.listed(providers.names, settings.commands))
     truncated = [code for code, count in counts.items() if count > settings.at_most]
-    reason = young(settings.grace_minutes)
     skipped = [
-        Skipped(code, count, reason)
+        Skipped(code, count, young(settings.grace_minutes))
         for code, count in state.young.items()
         if count and settings.covers(code)
     ]

@@ -37,8 +37,7 @@ def trees(state: AuditedState) -> Iterator[OfTree]:
         *_, last = _ancestors(provider, state)
         # in a loop, the last one has a parent
         top = None if last.parent_id in state.providers else last
-        wrong = _wrong_tree(provider, parent, root, top)
-        if wrong is not None:
+        if wrong := _wrong_tree(provider, parent, root, top):
             kind, cause, repair = wrong
             yield kind(
                 provider=provider.named,

@@ -17,7 +17,7 @@ from placement_insight.audit.text import Group, by_provider, cause_of, rows_text
 from placement_insight.cli import client
 from placement_insight.cli.cells import Shown, cells
 from placement_insight.cli.client import get
-from placement_insight.cli.command import Table, WrittenOutput
+from placement_insight.cli.command import Table, WrittenOutput, given
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
 from placement_insight.page.feed import change_token
@@ -80,9 +80,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     def _stored(self, arguments: argparse.Namespace) -> Audit:
         """Return the findings that need no list of live consumers."""
-        query: list[tuple[str, object]] = [("grace_minutes", arguments.grace_minutes)]
-        if arguments.stale_days is not None:
-            query.append(("stale_days", arguments.stale_days))
+        query = given(arguments, ("grace_minutes", "stale_days"))
         return Audit.from_json(get(self.app, "/findings", query))
 
     @cached_property
@@ -105,8 +103,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             {host["uuid"] for host in hosts["providers"]} & names.keys(),
             {provider["uuid"]: provider["aggregates"] for provider in providers},
         )
-        listed = client.consumers(self.app, {"limit": _PAGE})
-        consumers = map(ListedConsumer.from_json, listed)
+        consumers = map(ListedConsumer.from_json, client.consumers(self.app, {"limit": _PAGE}))
         manager = self.app.client_manager
         return live_findings(consumers, audited, arguments, lambda: manager.sdk_connection)
 

@@ -45,8 +45,8 @@ _KEYS: Final = (
 
 
 def _provider(provider: ProviderSummary) -> dict[str, object]:
-    values = provider._replace(changed_at=None)
-    return {**dict(zip(_KEYS, values, strict=True)), "updated_at": timestamp(provider.changed_at)}
+    values = zip(_KEYS, provider, strict=True)
+    return {**dict(values), "updated_at": timestamp(provider.changed_at)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Identity:
 
     name: str
     database: str
-    at: datetime | None
+    at: datetime
     matches: Sequence[Match]
     conflicts: Sequence[NameConflict]
 

@@ -1,7 +1,7 @@
 """Plans that adopt, rename or retire one of the providers that a name could mean."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -76,7 +76,13 @@ def adopt(store: Store, identity: Identity, uuid: str) -> Sequence[Action]:
     source, target = _match(identity, uuid), _target(identity)
     _check_adoption(identity, source, target)
     consumers = list(all_matching(store, ConsumerFilter(provider=source.provider.uuid)))
-    _check_fits(store, consumers, source.provider, target)
+    if reasons := list(_refusals(store, consumers, source.provider, target)):
+        raise CannotPlan(
+            f"Provider {target.uuid} cannot adopt the allocations of {len(reasons)} of "
+            f"{len(consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
+            f"{'; ...' if reasons[MOST_REASONS:] else ''}. Wait for nova-compute to report the "
+            "inventories, raise the capacity, or move these servers first."
+        )
     moves = [
         MoveAllocations(
             finding=FINDING,
@@ -115,43 +121,35 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
             )
 
 
-def _check_fits(
+def _refusals(
     store: Store,
     consumers: Sequence[ListedConsumer],
     source: ProviderSummary,
     target: ProviderSummary,
-) -> None:
-    """Return if each move would be accepted, one after another.  Raises: CannotPlan."""
+) -> Iterator[str]:
+    """Yield why the target would refuse consumers that are moved one after another."""
     inventories = inventory.list_of(store, target.uuid).inventories
     used = Counter(usage.of_provider(store, target.uuid).usages)
-    reasons = [
-        f"{consumer.uuid}: {reason}"
-        for consumer in consumers
-        if (reason := _reason_against(consumer, source, target, inventories, used))
-    ]
-    if reasons:
-        raise CannotPlan(
-            f"Provider {target.uuid} cannot adopt the allocations of {len(reasons)} of "
-            f"{len(consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
-            f"{'; ...' if reasons[MOST_REASONS:] else ''}. Wait for nova-compute to report the "
-            "inventories, raise the capacity, or move these servers first."
-        )
+    for consumer in consumers:
+        amounts = consumer.allocations[source.uuid]
+        if target.uuid in consumer.allocations:
+            yield f"{consumer.uuid}: it also has allocations on {target.name}"
+        elif reason := _shortage(target.name, inventories, used, amounts):
+            yield f"{consumer.uuid}: {reason}"
+        else:
+            used.update(amounts)
 
 
-def _reason_against(
-    consumer: ListedConsumer,
-    source: ProviderSummary,
-    target: ProviderSummary,
+def _shortage(
+    provider: str,
     inventories: Mapping[str, Inventory],
     used: Counter[str],
+    amounts: Mapping[str, int],
 ) -> str | None:
-    """Return why the target would refuse a consumer; otherwise count its amounts as used."""
-    if target.uuid in consumer.allocations:
-        return f"it also has allocations on {target.name}"
-    amounts = consumer.allocations[source.uuid]
+    """Return the first reason why amounts do not fit on a provider, None if they fit."""
     for name, amount in amounts.items():
         if name not in inventories:
-            return f"{target.name} has no inventory of {name}"
+            return f"{provider} has no inventory of {name}"
         limits = inventories[name]
         if not fits(limits, used[name], amount):
             capacity = integer_capacity(limits)
@@ -160,7 +158,6 @@ def _reason_against(
                 f"{amount} {name}: {free} of {capacity} are free, min_unit {limits.min_unit}, "
                 f"max_unit {limits.max_unit}, step_size {limits.step_size}"
             )
-    used.update(amounts)
     return None
 
 

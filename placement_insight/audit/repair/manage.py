@@ -176,19 +176,14 @@ def _report(
     conf: cfg.ConfigOpts, store: Store, results: Sequence[Result], undo: Path | None
 ) -> int:
     skipped = [(action, outcome) for action, outcome in results if outcome.status == SKIPPED]
-    names = _names(store, skipped)
+    with store.read() as tx:
+        text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in skipped])
+        names = provider_names(tx.connection, uuids_in(text))
     options, manage = conf.category, manage_command(conf)
     print(_as_json(results, undo, names) if options.json else _as_text(results, names))
     if undo and not options.json:
         print(f"To undo: {apply_command(str(undo), manage, any_epoch=options.any_epoch)}")
     return SOME_SKIPPED if skipped else COMPLETE
-
-
-def _names(store: Store, results: Iterable[Result]) -> Mapping[str, str]:
-    """Return the names of the providers in results, by UUID."""
-    text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in results])
-    with store.read() as tx:
-        return provider_names(tx.connection, uuids_in(text))
 
 
 def _as_json(results: Iterable[Result], undo: Path | None, names: Mapping[str, str]) -> str:

@@ -89,7 +89,7 @@ class RenameProvider(Action, kind="rename_provider"):
     def perform(self, repair: Repair) -> None:
         """Change the row of the provider.  Raises: ChangedSince, DuplicateProvider."""
         id_ = _lock(repair.tx, self.provider)[self.provider]
-        _check(_current(repair.tx, self.provider), self)
+        _check(repair.tx, self)
         repair.record({"resource_providers": {"uuid": [self.provider]}})
         repair.tx.providers.rename(id_, self.new_name)
         repair.tx.publish([id_])
@@ -110,9 +110,7 @@ class DeleteProvider(Action, kind="delete_provider"):
         """Delete the row of the provider, and the rows that refer to it."""
         tx = repair.tx
         id_ = _lock(tx, self.provider)[self.provider]
-        current = _current(tx, self.provider)
-        _check(current, self)
-        if current.children:
+        if _check(tx, self).children:
             raise ChangedSince(f"The provider {self.provider} has children.")
         if tx.allocations.holders_on(id_):
             raise ChangedSince(f"The provider {self.provider} has allocations.")
@@ -174,8 +172,9 @@ def _current(tx: Transaction, uuid: str) -> ProviderSummary:
     return provider
 
 
-def _check(provider: ProviderSummary, planned: RenameProvider | DeleteProvider) -> None:
-    """Compare a provider with the plan; None is any generation.  Raises: ChangedSince."""
+def _check(tx: Transaction, planned: RenameProvider | DeleteProvider) -> ProviderSummary:
+    """Return a provider as planned; None is any generation.  Raises: ChangedSince."""
+    provider = _current(tx, planned.provider)
     if planned.generation not in (None, provider.generation):
         raise ChangedSince(
             f"The provider {provider.uuid} has generation {provider.generation}; it had "
@@ -185,6 +184,7 @@ def _check(provider: ProviderSummary, planned: RenameProvider | DeleteProvider) 
         raise ChangedSince(
             f"The provider {provider.uuid} has the name {provider.name}; not {planned.name}."
         )
+    return provider
 
 
 def _check_tree(tx: Transaction, planned: SetTree | MakeRoot) -> None:
