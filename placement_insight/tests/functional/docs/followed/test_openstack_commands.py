@@ -46,7 +46,6 @@ PRINTED = {
     "openstack placement clients": "1.39",
     "openstack placement survive": r"^(\+.*\n)?",  # those that do not survive, if any
     "openstack placement drain": "^(\\+.*\\n)?",  # the moves, if there are any
-    "openstack placement preview": "^$",  # the server is on one host
     "openstack placement identity": "cn1.example.org",
 }
 STATUSES = {
