@@ -11,7 +11,7 @@ from osc_lib.shell import OpenStackShell
 
 from placement.core.capacity import occupation, usable
 from placement.core.model import Inventory
-from placement.core.text import printable
+from placement.core.text import nouns, printable
 from placement_insight.cli import mixes
 from placement_insight.cli.cells import Shown, aligned, by_line, cells, query_cell
 from placement_insight.cli.client import get
@@ -265,7 +265,7 @@ def _of_groups(groups: Sequence[Response]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         f"{name:<{widths[0]}} {claims:>{widths[1]}}{'' if group['exact'] else ' or more'} on "
-        f"{roots:>{widths[2]}} {'root' if roots == '1' else 'roots'}"
+        f"{roots:>{widths[2]}} {nouns(group['roots'], 'root')}"
         for group, (name, claims, roots) in zip(groups, rows, strict=True)
     )
 
@@ -310,9 +310,9 @@ def _summary(capacity: Capacity) -> str:
     if "error" in capacity:
         return printable(capacity["error"])
     limits = sorted(capacity["limited_by"].items(), key=lambda limit: (-limit[1], limit[0]))
-    limited_by = ", ".join(f"{name} on {roots}" for name, roots in limits if roots)
+    limited_by = ", ".join(f"{name} on {number}" for name, number in limits if number)
     more = "" if capacity["exact"] else " or more"
-    roots = f"{capacity['roots']} {'root' if capacity['roots'] == 1 else 'roots'}"
-    text = f"{capacity['claims']}{more} on {roots}"
+    roots = capacity["roots"]
+    text = f"{capacity['claims']}{more} on {roots} {nouns(roots, 'root')}"
     text += f"; limited by {limited_by}" if limited_by else ""
     return "\n".join([text, _of_groups(capacity["by"])] if capacity["by"] else [text])

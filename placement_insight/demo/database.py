@@ -44,17 +44,15 @@ def fill(store: Store, application: WSGIApplication, hosts: int) -> bool:
             return False
     built = cloud(hosts)
     load(store, built)
-    for request in (*map(_search, _QUERIES), *_claims(built)):
+    for request in _refused(built):
         _ = request.get_response(application).body  # requests are recorded after the response
     return True
 
 
-def _search(query: str) -> webob.Request:
-    return webob.Request.blank(f"/allocation_candidates?{query}", headers=_HEADERS)
-
-
-def _claims(built: Cloud) -> Iterator[webob.Request]:
-    """Yield claims of servers for all memory of their hosts, which is partly reserved."""
+def _refused(built: Cloud) -> Iterator[webob.Request]:
+    """Yield searches, and claims of servers for all memory of hosts, which is partly reserved."""
+    for query in _QUERIES:
+        yield webob.Request.blank(f"/allocation_candidates?{query}", headers=_HEADERS)
     inventories = {state.provider.uuid: state.inventories for state in built.states}
     of_servers = (each for each in built.consumers if each.type == "INSTANCE")
     firsts = ((each, *next(iter(each.allocations.items()))) for each in of_servers)
@@ -64,7 +62,7 @@ def _claims(built: Cloud) -> Iterator[webob.Request]:
         claim: Mapping[str, Any] = {
             "allocations": {host: {"resources": {"MEMORY_MB": memory}}},
             "project_id": consumer.project,
-            "user_id": "nova",
+            "user_id": USER,
             "consumer_generation": 1,
             "consumer_type": "INSTANCE",
         }

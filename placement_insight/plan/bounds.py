@@ -100,9 +100,8 @@ class _OfTargets:
 
     def slots(self, deadline: Deadline) -> Iterator[str]:
         """Yield the amounts that more consumers need than the targets can serve."""
-        for groups in self._groups():
+        for unsuffixed, others in self._groups():
             deadline.check()
-            unsuffixed, others = groups
             consumers = sum(
                 len(demand.holders)
                 for demand in self._demands
@@ -119,18 +118,12 @@ class _OfTargets:
 
     def _groups(self) -> Iterator[tuple[Resources, tuple[Resources, ...]]]:
         """Yield the different amounts to count: whole needs, and single amounts."""
-        groups = dict.fromkeys(
-            group
-            for demand in self._demands
-            for needs in (demand.needs,)
-            for group in (
-                (needs.unsuffixed, needs.others),
-                (needs.unsuffixed, ()),
-                ((), needs.others),
-                *(((amount,), ()) for amount in needs.unsuffixed),
-            )
-        )
-        yield from (group for group in groups if any(group))
+        groups: dict[tuple[Resources, tuple[Resources, ...]], None] = {}
+        for needs in (demand.needs for demand in self._demands):
+            groups |= {(needs.unsuffixed, needs.others): None, (needs.unsuffixed, ()): None}
+            groups |= {((), needs.others): None}
+            groups |= {((amount,), ()): None for amount in needs.unsuffixed}
+        yield from filter(any, groups)
 
     def _slots(self, unsuffixed: Resources, others: tuple[Resources, ...]) -> int:
         """Return the number of consumers that the targets can serve at most."""

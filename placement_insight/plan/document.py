@@ -9,14 +9,7 @@ from placement.core.text import first
 from placement_insight.documents import Json, document
 from placement_insight.plan.drain import Drain
 from placement_insight.plan.hypothetical import Taken
-from placement_insight.plan.model import (
-    Holder,
-    Keep,
-    Needs,
-    NeedsReader,
-    Scene,
-    Verdict,
-)
+from placement_insight.plan.model import Holder, Keep, Needs, NeedsReader, Scene, Verdict
 from placement_insight.plan.room import Rooms
 from placement_insight.plan.server_groups import ServerGroups
 from placement_insight.plan.survival import Domain, Outcome

@@ -102,16 +102,13 @@ class Round:
                 return
 
     def _take(self, amounts: Taken, most: int) -> int:
-        count = min(
-            (self._left(name, row) // amount for (name, row), amount in amounts.items()), default=0
-        )
-        count = min(count, most)
+        count = most if amounts else 0
+        for (name, row), amount in amounts.items():
+            left = self._free(name).item(row) - self.taken.get((name, row), 0)
+            count = min(count, left // amount)
         for key, amount in amounts.items() if count else ():
             self.taken[key] += count * amount
         return count
-
-    def _left(self, name: str, row: int) -> int:
-        return self._free(name).item(row) - self.taken.get((name, row), 0)
 
 
 @dataclass(frozen=True, slots=True)

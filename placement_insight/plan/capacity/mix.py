@@ -118,14 +118,8 @@ class CapacityOfMix:
         for name in _needed(self._shapes):
             needs = [shape.share * float(shape.total.get(name, 0)) for shape in self._shapes]
             needed = np.sum([need * mask for need, mask in zip(needs, among, strict=True)], axis=0)
-            having = reduce(
-                np.maximum,
-                [
-                    shape.capacity.by_class[name].reachable
-                    for shape in self._shapes
-                    if name in shape.total
-                ],
-            )
+            capacities = [shape.capacity.by_class.get(name) for shape in self._shapes]
+            having = reduce(np.maximum, [each.reachable for each in capacities if each])
             ratios[name] = _divided(having, needed)
         return ratios
 
@@ -169,14 +163,11 @@ def bounds_of(snapshot: Snapshot, shapes: Sequence[ShapeOfMix]) -> Iterator[int]
             yield int(usable[name].sum()) // amount
             continue
         parts = [shape.total.get(name, 0) / amount for shape in shapes]
-        least = reduce(
-            np.minimum,
-            [
-                _divided(having, _least_amounts(shapes, parts, other))
-                for other, having in by_root.items()
-            ],
-        )
-        yield int(least.sum() * _ROUNDING)
+        bounds = [
+            _divided(having, _least_amounts(shapes, parts, other))
+            for other, having in by_root.items()
+        ]
+        yield int(reduce(np.minimum, bounds).sum() * _ROUNDING)
 
 
 def _least_amounts(shapes: Sequence[ShapeOfMix], parts: Sequence[float], name: str) -> Shares:

@@ -160,17 +160,13 @@ class Packer:
         if not len(roots):
             return 0
         roots = self._ranked(shape, roots)
-        counts = np.min(
-            [
-                free_by_row(self._after, name)[roots] // amount
-                for name, amount in shape.total.items()
-            ],
-            axis=0,
-        )
+        totals = shape.total.items()
+        times = [free_by_row(self._after, name)[roots] // amount for name, amount in totals]
+        counts = np.min(times, axis=0)
         if quotas is not None:
             counts = np.minimum(counts, quotas[roots])
         counts = np.clip(most - (np.cumsum(counts) - counts), 0, counts)
-        amounts = {name: counts * amount for name, amount in shape.total.items()}
+        amounts = {name: counts * amount for name, amount in totals}
         self._after = claimed_on(self._after, roots, amounts)
         return int(counts.sum())
 
