@@ -36,7 +36,7 @@ class FittingRoots:
         possible = possible_anchors(self._snapshot, slotted, domains, self._deadline)
         if among is not None:
             possible = possible & among
-        if _are_slots_independent(slotted) or not possible.any():
+        if slotted.are_slots_independent or not possible.any():
             return possible
         return self._solvable(slotted, domains, possible)
 
@@ -59,9 +59,3 @@ class FittingRoots:
         for anchor, _ in first_assignments(problems, anchors.others, self._deadline):
             fitting[anchor] = True
         return fitting
-
-
-def _are_slots_independent(slotted: SlottedRequest) -> bool:
-    """Return whether every choice of an option for each slot is a solution."""
-    constraints = (slotted.isolated, slotted.subtrees, slotted.any_of, slotted.contended)
-    return slotted.request.nested and not any(constraints)

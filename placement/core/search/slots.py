@@ -103,6 +103,12 @@ class SlottedRequest:
             contended=_contended(slots, isolated),
         )
 
+    @property
+    def are_slots_independent(self) -> bool:
+        """Whether every choice of an option for each slot is a solution."""
+        constraints = (self.isolated, self.subtrees, self.any_of, self.contended)
+        return self.request.nested and not any(constraints)
+
 
 def _needs(group: RequestGroup) -> Iterator[Need]:
     need = Need.of(group)
