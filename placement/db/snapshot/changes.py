@@ -203,10 +203,10 @@ class NameTables:
 class ProviderChanges:
     """The providers that changed, as rows, and the ids and UUIDs of the removed providers.
 
-    An id may be in both: SQLite reuses the id of a removed provider. ``names`` is None if the
-    names were not read: no resource class or trait was created, renamed or removed.
-    ``is_complete`` is false if a clock advanced whose changes were not read; the changes of one
-    transaction may then be read in part.
+    A provider without root is also removed. An id may be in both: SQLite reuses the id of a
+    removed provider. ``names`` is None if the names were not read: no resource class or trait was
+    created, renamed or removed. ``is_complete`` is false if a clock advanced whose changes were
+    not read; the changes of one transaction may then be read in part.
     """
 
     clocks: Mapping[int, int]
@@ -336,11 +336,13 @@ def read(
         classes={row.id: row.name for row in rows[_RESOURCE_CLASS]},
         traits={row.id: row.name for row in rows[_TRAIT]},
     )
+    # the undo of a repair may take the root of a provider
+    gone = [*rows[_REMOVED], *(row for row in rows[_PROVIDER] if row.root_uuid is None)]
     return ProviderChanges(
         clocks=values,
         is_complete=all(values[id_] == seen.get(id_) or id_ in current for id_ in values),
-        removed=[row.id for row in rows[_REMOVED]],
-        removed_uuids=[row.uuid for row in rows[_REMOVED]],
+        removed=[row.id for row in gone],
+        removed_uuids=[row.uuid for row in gone],
         names=names if has_names else None,
         _rows=rows[_PROVIDER],
     )

@@ -84,6 +84,24 @@ class Pairs:
             found.append(f"{place}: {_difference(result, serial)}")
         return found, one.has_stopped
 
+    def alone(self, kind: str) -> tuple[list[object], bool]:
+        """Return the outcomes of one operation that nothing interrupts, and whether rows changed.
+
+        A snapshot that is advanced after each step, or after all, must equal a new one.
+        """
+        self._rows.restore(self._before)
+        store = self._stores[-1]
+        with store.read() as tx:
+            updated = kept = replace(self._loaded, clocks=clocks.values(tx.connection))
+        outcomes = []
+        for step in self.steps(kind, self._stores[0]):
+            outcomes.append(outcome_of(step))
+            with store.read() as tx:
+                updated, _ = assert_exact(tx, updated, kept)
+        rows = self._rows.read()
+        assert not wrong_counters(rows)
+        return outcomes, values(rows) != values(self._before)
+
     def serial(self, first: str, second: str) -> list[Result]:
         """Return the results of all orders of the steps."""
         if (first, second) not in self._serial:

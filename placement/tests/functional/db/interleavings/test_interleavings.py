@@ -34,7 +34,8 @@ FIXED = [
     ("claim the last units for another", "claim the last units for another"),
     ("claim the last units", "claim again for a new consumer"),
     ("claim with an unused type", "delete inventories"),
-    ("change two providers", "rename a class"),
+    *((kind, "rename a class") for kind in ("change two providers", "replace inventories")),
+    *((kind, "rename a class") for kind in ("release on two providers", "reshape")),
     ("move a leaf", "delete a root"),
     ("create a class", "ensure classes"),
     ("delete and create a class", "use an unused class"),
@@ -56,6 +57,20 @@ def tried(empty_store, monkeypatch):
     with pairs(empty_store) as of_store:
         yield of_store
         print(f"{of_store.interleavings} interleavings, {of_store.comparisons} snapshots")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_each_kind_alone(tried):
+    """Services see each write; those that are refused change nothing."""
+    unchanged = {kind for kind in KINDS if not tried.alone(kind)[1]}
+    assert unchanged == {
+        "claim without class",
+        "release stray allocations",
+        "replace inventories without a class",
+        "delete an inventory",
+        "delete a root",
+        "delete and create a trait",
+    }
 
 
 @pytest.mark.long

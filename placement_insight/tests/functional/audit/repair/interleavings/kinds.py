@@ -1,11 +1,12 @@
 """The actions of repairs, as operations on the world of the writes of the service."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from placement.db.store import Store
 from placement.tests.functional.db.interleavings.kinds import (
     EMPTY,
     FOREIGN,
+    GPU,
     HOST,
     IDLE,
     INCOMPLETE,
@@ -16,13 +17,14 @@ from placement.tests.functional.db.interleavings.kinds import (
     NO_PROVIDER,
     OTHER,
     ROOTLESS,
+    SPREAD,
     UNRECORDED,
     Kinds,
     Step,
     World,
 )
 from placement_insight.audit.repair import consumers, names, providers
-from placement_insight.audit.repair.action import Action
+from placement_insight.audit.repair.action import Action, Amounts
 from placement_insight.audit.repair.apply import SKIPPED, apply_action, undo_action
 from placement_insight.audit.repair.plan_file import Entry
 
@@ -53,71 +55,54 @@ def _apply_and_undo(action: Callable[[World], Action]) -> Sequence[Step]:
     return apply, undo
 
 
-def _removal(world: World) -> Action:
-    on_host = {HOST: {"VCPU": 4, "MEMORY_MB": 10}}
-    return consumers.RemoveAllocations(
-        consumer=INSTANCE, generation=1, written_at=world.written_at, allocations=on_host,
+def _removal(consumer: str, allocations: Amounts) -> Callable[[World], Action]:
+    return lambda world: consumers.RemoveAllocations(
+        consumer=consumer, generation=1, written_at=world.written_at, allocations=allocations,
         providers=[HOST],
     )  # fmt: skip
 
 
-def _moving(_: World) -> Action:
-    on_host = {HOST: {"VCPU": 4, "MEMORY_MB": 10}}
-    return consumers.MoveAllocations(
-        consumer=INSTANCE, generation=1, allocations=on_host, source=HOST, target=OTHER
+def _moving(
+    consumer: str, allocations: Amounts, source: str, target: str
+) -> Callable[[World], Action]:
+    return lambda _: consumers.MoveAllocations(
+        consumer=consumer, generation=1, allocations=allocations, source=source, target=target
     )
 
 
-REPAIRS: Kinds = {
-    "repair: remove allocations": [_apply(_removal)],
-    "repair: remove allocations, and undo": _apply_and_undo(_removal),
-    "repair: move allocations": [_apply(_moving)],
-    "repair: remove a consumer": [
-        _apply(lambda _: consumers.RemoveConsumer(consumer=EMPTY, generation=1))
-    ],
-    "repair: create a consumer": [
-        _apply(lambda _: consumers.CreateConsumer(consumer=UNRECORDED))
-    ],
-    "repair: remove stray allocations": [
-        _apply(
-            lambda _: consumers.RemoveStrayAllocations(
-                provider_id=NO_PROVIDER, resource_class="VCPU", used=1
-            )
-        )
-    ],
-    "repair: set a tree": [
-        _apply(
-            lambda _: providers.SetTree(
-                provider=ROOTLESS, parent=None, root=None, new_parent=None, new_root=ROOTLESS
-            )
-        )
-    ],
-    "repair: rename a provider": [
-        _apply(
-            lambda world: providers.RenameProvider(
-                provider=IDLE, generation=world.generations[IDLE], name=NAME_OF(IDLE),
-                new_name="new",
-            )
-        )
-    ],
-    "repair: delete a provider": [
-        _apply(
-            lambda world: providers.DeleteProvider(
-                provider=LEAF, generation=world.generations[LEAF], name=NAME_OF(LEAF)
-            )
-        )
-    ],
-    "repair: set a counter": [
-        _apply(
-            lambda _: providers.SetUsageCounter(
-                provider=FOREIGN, resource_class="VCPU", counter=3, used=0
-            )
-        )
-    ],
-    "repair: delete a class": [
-        _apply(lambda _: names.DeleteResourceClass(resource_class="CUSTOM_SPARE"))
-    ],
-    "repair: delete a trait": [_apply(lambda _: names.DeleteTrait(trait="CUSTOM_UNUSED"))],
-    "repair: delete a type": [_apply(lambda _: names.DeleteConsumerType(type="UNUSED"))],
-}  # fmt: skip
-ALL: Kinds = {**KINDS, **REPAIRS}
+_ON_HOST = {HOST: {"VCPU": 4, "MEMORY_MB": 10}}
+_ON_TWO = {HOST: {"VCPU": 1, "CUSTOM_OLD": 2}, OTHER: {"VCPU": 2}}
+ACTIONS: Mapping[str, Callable[[World], Action]] = {
+    "remove allocations": _removal(INSTANCE, _ON_HOST),
+    "remove allocations of a renamed class": _removal(SPREAD, _ON_TWO),
+    "move allocations": _moving(INSTANCE, _ON_HOST, HOST, OTHER),
+    "move allocations beside a renamed class": _moving(SPREAD, _ON_TWO, OTHER, IDLE),
+    "remove a consumer": lambda _: consumers.RemoveConsumer(consumer=EMPTY, generation=1),
+    "create a consumer": lambda _: consumers.CreateConsumer(consumer=UNRECORDED),
+    "remove stray allocations": lambda _: consumers.RemoveStrayAllocations(
+        provider_id=NO_PROVIDER, resource_class="VCPU", used=1
+    ),
+    "set a tree": lambda _: providers.SetTree(
+        provider=ROOTLESS, parent=None, root=None, new_parent=None, new_root=ROOTLESS
+    ),
+    "make a root": lambda _: providers.MakeRoot(provider=GPU, parent=HOST, root=HOST),
+    "rename a provider": lambda world: providers.RenameProvider(
+        provider=IDLE, generation=world.generations[IDLE], name=NAME_OF(IDLE), new_name="new"
+    ),
+    "delete a provider": lambda world: providers.DeleteProvider(
+        provider=LEAF, generation=world.generations[LEAF], name=NAME_OF(LEAF)
+    ),
+    "set a counter": lambda _: providers.SetUsageCounter(
+        provider=FOREIGN, resource_class="VCPU", counter=3, used=0
+    ),
+    "delete a class": lambda _: names.DeleteResourceClass(resource_class="CUSTOM_SPARE"),
+    "delete a trait": lambda _: names.DeleteTrait(trait="CUSTOM_UNUSED"),
+    "delete a type": lambda _: names.DeleteConsumerType(type="UNUSED"),
+}
+REPAIRS: Kinds = {f"repair: {name}": [_apply(action)] for name, action in ACTIONS.items()}
+UNDONE: Kinds = {
+    f"{name}, and undo": _apply_and_undo(action)
+    for name, action in zip(REPAIRS, ACTIONS.values(), strict=True)
+}
+_removed = "repair: remove allocations, and undo"
+ALL: Kinds = {**KINDS, **REPAIRS, _removed: UNDONE[_removed]}

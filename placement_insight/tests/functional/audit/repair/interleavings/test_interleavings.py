@@ -8,7 +8,11 @@ from placement.db.connections import messages
 from placement.db.schema import migration, seed
 from placement.tests.functional.db.interleavings.pairs import pairs
 from placement.tests.functional.db.interleavings.test_interleavings import DRAWN, IS_EXHAUSTIVE
-from placement_insight.tests.functional.audit.repair.interleavings.kinds import ALL, REPAIRS
+from placement_insight.tests.functional.audit.repair.interleavings.kinds import (
+    ALL,
+    REPAIRS,
+    UNDONE,
+)
 
 
 @pytest.fixture
@@ -17,9 +21,40 @@ def tried(empty_store, monkeypatch):
     monkeypatch.setattr(messages, "DRIVERS", frozenset())
     migration.upgrade(empty_store)
     seed.sync(empty_store)
-    with pairs(empty_store, kinds=ALL) as of_store:
+    with pairs(empty_store, kinds={**ALL, **UNDONE}) as of_store:
         yield of_store
         print(f"{of_store.interleavings} interleavings, {of_store.comparisons} snapshots")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_each_action_alone(tried):
+    """Services see each action."""
+    for kind in REPAIRS:
+        assert tried.alone(kind) == (["applied"], True), kind
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_each_undo_alone(tried):
+    """Services see each undo, which restores all but generations and new owners."""
+    not_restored = set()
+    for kind in UNDONE:
+        outcomes, has_changed = tried.alone(kind)
+        assert outcomes == ["applied", "applied"], kind
+        not_restored |= {kind} if has_changed else set()
+    assert not_restored == {
+        f"repair: {action}, and undo"
+        for action in (
+            *("remove allocations of a renamed class", "create a consumer"),
+            *("move allocations", "move allocations beside a renamed class"),
+        )
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("action", ["remove allocations of", "move allocations beside"])
+def test_actions_notice_a_renamed_class(tried, action):
+    failures = tried.failures(f"repair: {action} a renamed class", "rename a class")
+    assert not failures, "\n".join(failures)
 
 
 @pytest.mark.long
