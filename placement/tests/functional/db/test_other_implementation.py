@@ -56,6 +56,18 @@ def test_claim_counts_allocations_of_others(store, other_store):
     assert used(store, empty) == {"VCPU": 8}
 
 
+def test_only_what_was_counted_is_noted_as_counted(store, other_store):
+    """Two hosts are full, and their usage counters are 0; a claim on one counts that one."""
+    one, other = new_provider(store, VCPU=8), new_provider(store, VCPU=8)
+    for host in (one, other):
+        claim_elsewhere(other_store, host, 8)
+    for host in (one, other):
+        with pytest.raises(exception.CapacityExceeded):
+            claim(store, uuid(), {host: {"VCPU": 1}})
+    for host in (one, other):
+        assert used(store, host) == {"VCPU": 8}
+
+
 def test_other_writes_do_not_hide_allocations_of_others(store, other_store):
     """A write to the inventories increases the generation, and counts no allocations."""
     host = new_provider(store, VCPU=8)
