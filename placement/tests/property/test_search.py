@@ -4,13 +4,16 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.capacity import allocatable
+from placement.core.model import SHARING_TRAIT
 from placement.core.request import (
     CandidateRequest,
     ProviderFilter,
@@ -34,7 +37,7 @@ from placement.tests.property.strategies import (
     worlds,
 )
 from placement.tests.support.oracle import Oracle
-from placement.tests.support.queries import allocations_of, mappings_of
+from placement.tests.support.queries import allocations_of, mappings_of, request_of
 from placement.tests.support.requests import group_of, with_requirement
 from placement.tests.support.worlds import world as world_of
 
@@ -99,6 +102,26 @@ def test_the_root_spans_its_tree_as_the_oracle_says(
     group = group_of(resources={name: 1}, member_of=member_of, not_member_of=shut_out)
     request = CandidateRequest((group,))
     assert once(found_in(snapshot_of(world), request)) == Oracle(world).candidates(request)
+
+
+@pytest.mark.parametrize("shared_with", ["@x", "@y", "@x @y"])
+def test_equal_trees_use_the_sharing_providers_of_their_aggregates(shared_with: str):
+    """Two trees have sharing providers of their own, which the other trees may use, too."""
+    queries = (
+        "resources=VCPU:1,DISK_GB:1",
+        "resources1=VCPU:1&resources2=DISK_GB:2&group_policy=none",
+    )
+    for members in product(["", "@x", "@y"], repeat=3):
+        trees = [
+            f"cn{n} VCPU=4 {aggregates}\n"
+            f"  cn{n}a DISK_GB=2 {f'+{SHARING_TRAIT} {shared_with}' if n != 1 else ''}\n"
+            f"  cn{n}b DISK_GB=2\n"
+            for n, aggregates in enumerate(members)
+        ]
+        states = world_of("".join(trees) + f"nfs DISK_GB=4 +{SHARING_TRAIT} @y")
+        snapshot, oracle = snapshot_of(states), Oracle(states)
+        for query in map(request_of, queries):
+            assert once(found_in(snapshot, query)) == oracle.candidates(query), members
 
 
 @given(
