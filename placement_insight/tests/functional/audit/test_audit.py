@@ -21,10 +21,16 @@ from placement.db.tables import (
     resource_provider_aggregates,
     resource_provider_traits,
 )
-from placement.objects import allocation
+from placement.objects import allocation, trait
 from placement.tests.plugin import BACKENDS
-from placement.tests.support.defects import DEFECTS, LONG_AGO, Host
-from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
+from placement.tests.support.defects import DEFECTS, LONG_AGO, Host, compute_node
+from placement.tests.support.factories import (
+    claim,
+    generation,
+    new_provider,
+    set_inventories,
+    uuid,
+)
 from placement_insight.audit import manage as command
 from placement_insight.audit.consumers.model import ConsumerFilter
 from placement_insight.audit.consumers.sql import all_matching
@@ -414,3 +420,10 @@ def test_the_command_refuses_what_it_cannot_read(run, arguments):
 def test_the_range_of_a_number_is_in_the_message(minutes, capsys):
     assert manage.main(["audit", "--grace-minutes", minutes]) == 1
     assert f"{minutes} is not a number from 0 to 999999" in capsys.readouterr().err
+
+
+def test_another_trait_makes_no_host(store):
+    node, disk = compute_node(store, new_provider(store)), new_provider(store)
+    trait.replace(store, disk, generation(store, disk), ["STORAGE_DISK_SSD"])
+    with store.read() as tx:
+        assert read_state(tx.connection, datetime.now(), 1).hosts == {node}
