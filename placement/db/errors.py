@@ -41,6 +41,8 @@ _NOT_NULL = frozenset({1048, "23502"})
 # The next id, generation or usage counter is larger than its column can store.
 _OUT_OF_RANGE = frozenset({167, 1264, 1467, "22003", "2200H"})
 _TABLES_OF_WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE) (\w+)")
+# PostgreSQL names the sequence that has no further id
+_SEQUENCE_AT_END = re.compile(rf'"({"|".join(NUMBERED)})_id_seq"')
 # MySQL and MariaDB may use the last id of a table again: no conflict with another transaction
 _LAST_ID_AGAIN = re.compile(r"'2147483647' for key '(\w+\.)?PRIMARY'")
 
@@ -204,9 +206,7 @@ def _raise_translated(error: exc.DBAPIError) -> None:
         raise ConnectionLost(first_line(error)) from error
     if number in _KIND_OF:
         raise _KIND_OF[number](first_line(error)) from error
-    if number in _OUT_OF_RANGE or _LAST_ID_AGAIN.search(first_line(error)):
-        tables = dict.fromkeys(_TABLES_OF_WRITES.findall(error.statement or ""))
-        raise exception.NumbersUsedUp(first_line(error), tuple(tables)) from error
+    check_numbers(error, error.statement or "")
     if _SEQUENCE_BEHIND.search(first_line(error)):
         raise exception.DatabaseUnavailable(
             f"{first_line(error)}: its sequence is behind the rows, for example after logical "
@@ -227,6 +227,17 @@ def _raise_translated(error: exc.DBAPIError) -> None:
     is_missing = number == 1 and _MISSING_IN_SQLITE.search(first_line(error))
     if is_missing or (number in _NOT_NULL and "stamp" in first_line(error)):
         raise TablesMissing(first_line(error)) from error
+
+
+def check_numbers(error: exc.DBAPIError, statement: str) -> None:
+    """Raise NumbersUsedUp, with the tables of the statement, if a number was out of range.
+
+    A PostgreSQL error names the table whose ids are used up, others name none.
+    """
+    line = first_line(error)
+    if code(error) in _OUT_OF_RANGE or _LAST_ID_AGAIN.search(line):
+        tables = _SEQUENCE_AT_END.findall(line) or _TABLES_OF_WRITES.findall(statement)
+        raise exception.NumbersUsedUp(line, tuple(dict.fromkeys(tables))) from error
 
 
 # psycopg reports a socket that the kernel closed with a text only, and does not mark the

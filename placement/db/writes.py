@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
+from placement.db import errors
 from placement.db.connections import messages
 
 T = TypeVar("T")
@@ -132,10 +133,19 @@ def execute_all(connection: sa.Connection, writes: Iterable[Write]) -> int:
 
 
 def _send(connection: sa.Connection, texts: Sequence[str], parameters: Sequence[Any]) -> int:
+    """Send one message; return how many rows its last statement changed.
+
+    Raises: NumbersUsedUp, other driver errors.
+    """
     counts: list[int] = []
     options = {messages.COUNTS: counts}
-    connection.exec_driver_sql("; ".join(texts), tuple(parameters), options).close()
-    return counts[0]
+    try:
+        connection.exec_driver_sql("; ".join(texts), tuple(parameters), options).close()
+    except sa.exc.DBAPIError as error:
+        if connection.dialect.name != "postgresql":  # returns all results, or the error only
+            errors.check_numbers(error, "".join(texts[len(counts) :][:1]))
+        raise
+    return counts[-1]
 
 
 def _bound(write: Write, dialect: sa.Dialect) -> tuple[str, list[Any]]:

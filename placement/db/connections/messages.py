@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 _MULTI_STATEMENTS = 1 << 16  # in the protocol of MySQL
 DRIVERS = frozenset({"pymysql", "mysqldb", "psycopg", "psycopg2"})
-# The execution option of messages: a list, to which the number of rows of the last statement is
-# appended.
+# The execution option of messages: a list, to which the number of rows of each statement is
+# appended (psycopg2: of the last one only).
 COUNTS = "message_counts"
 
 
@@ -29,9 +29,11 @@ def accept(engine: sa.Engine) -> None:
         if driver == "psycopg":  # other cursors bind on the server: one statement only
             cursor = context.dialect.dbapi.ClientCursor(cursor.connection)
         cursor.execute(text, parameters)
-        while driver != "psycopg2" and cursor.nextset():  # psycopg2 returns the last result only
-            pass  # the error of a statement is raised where its result is read
         counts.append(cursor.rowcount)
+        while driver != "psycopg2" and cursor.nextset():
+            counts.append(
+                cursor.rowcount
+            )  # a statement's error is raised where its result is read
         return True
 
 

@@ -33,7 +33,7 @@ INTERNAL = {
     "db.errors": {"exception", "db.tables"},
     "db.settings": set(),
     "db.grouped_rows": {"exception"},
-    "db.writes": {"db.writes", "db.connections.messages"},
+    "db.writes": {"db.writes", "db.errors", "db.connections.messages"},
     "db.connections.messages": set(),
     "db.connections": {*_TABLES, "db.connections"},
     "db.clocks": _CLOCKS,

@@ -91,8 +91,8 @@ def test_error_names_the_table_whose_ids_are_used_up(server_store, backend, tabl
     set_last_id(server_store, backend, table, last)
     with pytest.raises(exception.NumbersUsedUp) as caught:
         write_often(server_store, table, host)
-    assert table in caught.value.tables
-    assert f"cannot write to {', '.join(caught.value.tables)}: " in str(caught.value)
+    assert caught.value.tables == (table,)
+    assert f"cannot write to {table}: " in str(caught.value)
 
 
 @pytest.mark.parametrize("table", ["allocations", "consumers", "inventories"])
@@ -114,11 +114,15 @@ def test_ids_of_64_bits_continue(server_store, backend, table):
             execute(server_store, statement.format(table))
 
 
-def test_error_names_the_table_whose_generations_are_used_up(server_store):
+def test_error_names_the_table_whose_generations_are_used_up(server_store, backend):
+    """PostgreSQL does not name it: the error has all tables of the message."""
     host = new_provider(server_store, VCPU=8)
     set_generation(server_store, LAST)
-    with pytest.raises(exception.NumbersUsedUp, match="resource_providers"):
+    with pytest.raises(exception.NumbersUsedUp) as caught:
         claim(server_store, uuid(), {host: {"VCPU": 1}})
+    tables = caught.value.tables
+    assert "resource_providers" in tables
+    assert len(tables) == 1 or backend == "postgresql"
     set_generation(server_store, 0)
     claim(server_store, uuid(), {host: {"VCPU": 1}})
     assert generation(server_store, host) == 1
