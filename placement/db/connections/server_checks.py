@@ -1,7 +1,8 @@
 """Which server a connection reaches, and whether it is the primary.
 
-A new connection is checked, and one in the pool again when it is used after a second: a switchover
-may leave connections open to a server that has become read-only, and whose data becomes old.
+A new connection is checked. Each second in which a server is used, one connection to it is checked
+again: a switchover may leave connections open to a server that has become read-only, and whose
+data becomes old.
 
 A proxy may route the single statements of a connection to replicas, and its transactions to the
 primary. A new connection for reads is therefore checked in a transaction, and by a single
@@ -11,6 +12,7 @@ with the server of the connection: a proxy may begin to route statements to repl
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -100,7 +102,7 @@ def _set_up_mysql(cursor: Any, *, is_reader: bool) -> str | None:
 
 
 class ConnectionWatch:
-    """Checks new connections, then again after a second; a failure discards all connections.
+    """Checks new connections, and servers each second; a failure discards all connections.
 
     Connections of an earlier lineage are replaced when they are next used.
     """
@@ -110,6 +112,7 @@ class ConnectionWatch:
         self._backend = settings.backend
         server, is_read_only, is_standby, tables = _BY_BACKEND[settings.backend]
         self._query = f"SELECT {server}, {is_read_only} OR {is_standby}, {tables}"
+        self._checked_at: dict[str, float] = {}  # by server
 
     def listen(self, engine: sa.Engine, *, is_reader: bool = False) -> None:
         """Watch the connections of one pool."""
@@ -126,7 +129,7 @@ class ConnectionWatch:
 
         event.listen(engine, "do_connect", timeouts.connect)
         event.listen(engine, "connect", set_up)
-        event.listen(engine, "checkout", self._check_again)
+        event.listen(engine, "checkout", partial(self._check_again, is_reader=is_reader))
         event.listen(engine, "handle_error", self._note_failure)
 
     def _set_up(self, connection: Any, record: Any, *, is_reader: bool) -> None:
@@ -148,6 +151,7 @@ class ConnectionWatch:
 
     def _check(self, cursor: Any, record: Any) -> None:
         """Note the server of a connection.  Raises: ServerReadOnly, SeveralServers."""
+        began_at = time.monotonic()
         cursor.execute(self._query)
         server, is_read_only, tables = cursor.fetchone()
         if is_read_only:
@@ -158,15 +162,18 @@ class ConnectionWatch:
         record.info.setdefault("server", server)
         verify(record.info, server)
         self._lineage.reach(server, tables)
-        record.info["checked_at"] = time.monotonic()
+        self._checked_at[record.info["server"]] = began_at
 
-    def _check_again(self, connection: Any, record: Any, _proxy: object) -> None:
-        age_seconds = time.monotonic() - record.info["checked_at"]
+    def _check_again(
+        self, connection: Any, record: Any, _proxy: object, *, is_reader: bool
+    ) -> None:
+        age_seconds = time.monotonic() - self._checked_at[record.info["server"]]
         if age_seconds >= INTERVAL_SECONDS:
             try:
                 with connection.cursor() as cursor:
                     self._check(cursor, record)
-                connection.rollback()
+                if not is_reader:  # readers commit by themselves
+                    connection.rollback()
             except Exception as error:
                 self._lineage.end()
                 raise sa.exc.DisconnectionError(errors.first_line(error)) from error
