@@ -2,13 +2,12 @@
 
 A kind is a class beside the function that finds it. It has the code, the severity, the sentences
 that are the same for each finding, and as further fields the ``rows`` of the document, in their
-order. ``repair.actions.action_for`` has the action that repairs a kind.
+order. ``repair.actions.action_for`` has the action that repairs a kind ``InPlan``.
 """
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from string import Formatter
 from typing import ClassVar, Final, NamedTuple, Self, dataclass_transform
 
 from placement.core.text import Names
@@ -22,10 +21,6 @@ WARNING: Final = "warning"
 NOTICE: Final = "notice"
 """It may be intended, or ends without an operator; an operator should check it."""
 
-PLAN: Final = "{commands.audit} --code {code} --plan repair.plan"
-PLAN_LIVE: Final = "{commands.live_audit} --code {code} --plan repair.plan"
-CONSUMERS: Final = "{commands.openstack} resource consumer list --provider {provider.uuid}"
-IDENTITY: Final = "{commands.openstack} placement identity {provider.name!q}"
 SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
 
 
@@ -40,12 +35,17 @@ class Commands(NamedTuple):
     audit: str = "placement-manage audit"
     live_audit: str = "placement-manage audit --live nova"
 
+    def of_openstack(self, words: str, argument: str | None) -> str:
+        """Return the command of ``openstack`` with this argument."""
+        return f"{self.openstack} {words} {shlex.quote(str(argument))}"
 
-class _Command(Formatter):
-    """The format of commands, in which ``!q`` quotes a value for the shell."""
+    def consumers_of(self, provider: "Named") -> str:
+        """Return the command that lists the consumers of a provider."""
+        return self.of_openstack("resource consumer list --provider", provider.uuid)
 
-    def convert_field(self, value: object, conversion: str | None) -> object:
-        return shlex.quote(str(value)) if conversion == "q" else value
+    def identity_of(self, named: "Named") -> str:
+        """Return the command that lists the providers that a name could mean."""
+        return self.of_openstack("placement identity", named.name)
 
 
 class Named(NamedTuple):
@@ -61,14 +61,13 @@ class Finding:
     """A defect, or a possible defect, of the database.
 
     ``cause`` is empty if unknown. With ``ends``, the state ends without an operator: it is a
-    notice, and is not repaired. ``command`` is the format of ``repair_command``, with which the
-    repair begins: it writes a plan, or shows what to decide on. ``listed`` sets this command, and
-    ``names``, the names of the providers in the rows by UUID.
+    notice, and is not repaired. ``repair_command``, with which the repair begins, writes a plan
+    or shows what to decide on. ``listed`` sets this command, and ``names``, the names of the
+    providers in the rows by UUID.
     """
 
     code: ClassVar[str]
     level: ClassVar[str] = ERROR
-    command: ClassVar[str] = PLAN
 
     cause: str = ""
     repair: str = ""
@@ -76,8 +75,8 @@ class Finding:
     names: Names = field(default_factory=dict)
     ends: bool = False
 
-    def __init_subclass__(cls, code: str = "", level: str = "", command: str = "") -> None:
-        cls.code, cls.level, cls.command = code, level or cls.level, command or cls.command
+    def __init_subclass__(cls, code: str = "", level: str = "") -> None:
+        cls.code, cls.level = code, level or cls.level
         dataclass(frozen=True, kw_only=True)(cls)
 
     @property
@@ -101,10 +100,9 @@ class Finding:
         command = "" if self.ends else self.first_command(commands)
         return replace(self, names=names_in(self.rows, providers), repair_command=command)
 
-    def first_command(self, commands: Commands) -> str:
-        """Return the command with which the repair begins."""
-        values = {**vars(self), "code": self.code, "commands": commands}
-        return _Command().vformat(self.command, (), values)
+    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - of the kinds
+        """Return the command with which the repair begins, the listed one if there is no other."""
+        return self.repair_command
 
     def as_json(self) -> dict[str, object]:
         """Return the finding in the document of findings."""
@@ -126,6 +124,22 @@ def _as_json(value: object) -> object:
 
 
 _NO_PROVIDER: Final = ("provider", None)
+
+
+class InPlan(Finding):
+    """A finding that an action of a plan repairs."""
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that writes the plan."""
+        return f"{commands.audit} --code {self.code} --plan repair.plan"
+
+
+class InLivePlan(InPlan):
+    """A finding that needs the list of live consumers."""
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that writes the plan."""
+        return f"{commands.live_audit} --code {self.code} --plan repair.plan"
 
 
 class OfProvider(Finding):
@@ -150,7 +164,3 @@ class OfLaterRelease(Finding, level=NOTICE):
     def rows(self) -> Mapping[str, object]:
         """The values of the rows by name."""
         return self.unknown
-
-    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - its format is unknown
-        """Return the command in the document."""
-        return self.repair_command

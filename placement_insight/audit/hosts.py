@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from placement.core.text import canonical_uuid
 from placement_insight.audit.finding import (
-    IDENTITY,
     NOTICE,
     SYNC_AGGREGATES,
     WARNING,
@@ -20,25 +19,27 @@ from placement_insight.names import short_name
 _SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate set"
 
 
-class HypervisorWithoutProvider(
-    Finding,
-    code="hypervisor_without_provider",
-    command="{commands.openstack} placement identity {hypervisor.name!q}",
-):
+class HypervisorWithoutProvider(Finding, code="hypervisor_without_provider"):
     """A hypervisor whose UUID no provider has; ``provider`` has its name."""
 
     repair: str = "see the log of nova-compute on the host; adopt or rename the other provider"
     hypervisor: Named
     provider: Named | None
 
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists the providers that its name could mean."""
+        return commands.identity_of(self.hypervisor)
 
-class ProviderWithoutHypervisor(
-    OfProvider, code="provider_without_hypervisor", level=NOTICE, command=IDENTITY
-):
+
+class ProviderWithoutHypervisor(OfProvider, code="provider_without_hypervisor", level=NOTICE):
     """A host that nova does not have."""
 
     cause: str = "the host was removed, or belongs to another region"
     repair: str = "move its consumers away, and retire it"
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists the providers that its name could mean."""
+        return commands.identity_of(self.provider)
 
 
 def hypervisors(of_nova: Mapping[str, str], providers: AuditedProviders) -> Iterator[Finding]:
@@ -60,9 +61,7 @@ def hypervisors(of_nova: Mapping[str, str], providers: AuditedProviders) -> Iter
         yield ProviderWithoutHypervisor(provider=Named(uuid, names[uuid]))
 
 
-class AggregatesOfNova(
-    OfProvider, code="aggregates_of_nova", level=WARNING, command=SYNC_AGGREGATES
-):
+class AggregatesOfNova(OfProvider, code="aggregates_of_nova", level=WARNING):
     """A host in other aggregates in nova; ``aggregates`` are to stay."""
 
     cause: str = "the host is in other aggregates in nova than in Placement"
@@ -73,7 +72,7 @@ class AggregatesOfNova(
     def first_command(self, commands: Commands) -> str:
         """Return the command with which the repair begins: nova does not remove a host."""
         if self.missing:
-            return super().first_command(commands)
+            return SYNC_AGGREGATES
         kept = [f"--aggregate {uuid}" for uuid in self.aggregates]
         return " ".join((commands.openstack, _SET_AGGREGATES, *kept, str(self.provider.uuid)))
 

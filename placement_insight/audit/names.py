@@ -6,25 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from placement_insight.audit.consumers.model import UNKNOWN_TYPE
-from placement_insight.audit.finding import NOTICE, SYNC_AGGREGATES, Finding, Named, OfProvider
+from placement_insight.audit.finding import (
+    NOTICE,
+    SYNC_AGGREGATES,
+    Commands,
+    Finding,
+    InPlan,
+    Named,
+    OfProvider,
+)
 from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedState
 
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
 _SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
 _MOST_USED = 20
-_CONSUMERS_OF_TYPE = "{commands.openstack} resource consumer list --type {type!q}"
 
 
-class SimilarNames(
-    Finding,
-    code="similar_names",
-    level=NOTICE,
-    command="{commands.openstack} placement identity {providers[0].name!q}",
-):
+class SimilarNames(Finding, code="similar_names", level=NOTICE):
     """Roots that may be one host."""
 
     repair: str = "keep one, and move the allocations of the others to it"
     providers: Sequence[Named]
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists the providers that a name could mean."""
+        return commands.identity_of(self.providers[0])
 
 
 def similar_names(state: AuditedState) -> Iterator[SimilarNames]:
@@ -41,12 +47,14 @@ def similar_names(state: AuditedState) -> Iterator[SimilarNames]:
             yield SimilarNames(providers=group, cause=f"all may be the host {name}")
 
 
-class HostWithoutAggregate(
-    OfProvider, code="host_without_aggregate", level=NOTICE, command=SYNC_AGGREGATES
-):
+class HostWithoutAggregate(OfProvider, code="host_without_aggregate", level=NOTICE):
     """A host in no aggregate."""
 
-    repair: str = "add it to its host aggregates in nova, which synchronizes them"
+    repair: str = "synchronize the aggregates of nova; if it is in none there, add it to one"
+
+    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - of nova
+        """Return the command that writes nova's aggregates to Placement."""
+        return SYNC_AGGREGATES
 
 
 def hosts_without_aggregate(state: AuditedState) -> Iterator[HostWithoutAggregate]:
@@ -62,21 +70,21 @@ def hosts_without_aggregate(state: AuditedState) -> Iterator[HostWithoutAggregat
         yield from (HostWithoutAggregate(provider=host.named, cause=cause) for host in missing)
 
 
-class UnusedClass(Finding, code="unused_class", level=NOTICE):
+class UnusedClass(InPlan, code="unused_class", level=NOTICE):
     """A custom resource class that nothing uses."""
 
     repair: str = "delete the resource class"
     resource_class: str
 
 
-class UnusedTrait(Finding, code="unused_trait", level=NOTICE):
+class UnusedTrait(InPlan, code="unused_trait", level=NOTICE):
     """A custom trait that no provider has."""
 
     repair: str = "delete the trait"
     trait: str
 
 
-class UnusedType(Finding, code="unused_type", level=NOTICE):
+class UnusedType(InPlan, code="unused_type", level=NOTICE):
     """A consumer type that no consumer has."""
 
     cause: str = "no consumer has it"
@@ -97,12 +105,21 @@ def _numbers(state: AuditedState) -> Mapping[str, int]:
     return {name: number for name, number in state.consumer_types.items() if name is not None}
 
 
-class SimilarTypes(Finding, code="similar_types", level=NOTICE, command=_CONSUMERS_OF_TYPE):
+class OfType(Finding, level=NOTICE):
+    """A notice about the consumers of a type."""
+
+    type: str
+    consumers: int
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists these consumers."""
+        return commands.of_openstack("resource consumer list --type", self.type)
+
+
+class SimilarTypes(OfType, code="similar_types"):
     """A consumer type that may be a misspelled one."""
 
     repair: str = "correct the client that writes this type"
-    type: str
-    consumers: int
     similar_to: str
 
 
@@ -135,15 +152,11 @@ def _stem(name: str) -> str:
     return name.replace("_", "").removesuffix("S")
 
 
-class UntypedConsumers(
-    Finding, code="untyped_consumers", level=NOTICE, command=_CONSUMERS_OF_TYPE
-):
+class UntypedConsumers(OfType, code="untyped_consumers"):
     """Consumers without a type, beside others with one."""
 
     cause: str = "written below microversion 1.38, while other consumers have a type"
     repair: str = "upgrade the client that writes them; its next write sets the type"
-    type: str
-    consumers: int
 
 
 def untyped_consumers(state: AuditedState) -> Iterator[UntypedConsumers]:

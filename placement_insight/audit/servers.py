@@ -6,10 +6,10 @@ from typing import Any, Final, Self
 from placement.core.claims import Amounts
 from placement.core.text import timestamp
 from placement_insight.audit.consumers.model import ListedConsumer
-from placement_insight.audit.finding import PLAN_LIVE, Finding, Named
+from placement_insight.audit.finding import Commands, Finding, InLivePlan, Named
 from placement_insight.audit.model import AuditedProviders, LiveConsumers
 
-_HEAL: Final = "nova-manage placement heal_allocations --instance {consumer}"
+_HEAL: Final = "nova-manage placement heal_allocations --instance"
 
 Trees = Mapping[str, Mapping[str, Mapping[str, int]]]
 """Allocations by the UUIDs of the root and of the provider."""
@@ -41,14 +41,14 @@ class OfConsumer(Finding):
         )
 
 
-class OrphanedConsumer(OfConsumer, code="orphaned_consumer", command=PLAN_LIVE):
+class OrphanedConsumer(OfConsumer, InLivePlan, code="orphaned_consumer"):
     """A consumer that the list of live consumers lacks."""
 
     cause: str = "the list of live consumers does not have it"
     repair: str = "remove its allocations, and the consumer"
 
 
-class DoubledConsumer(OfConsumer, code="doubled_consumer", command=PLAN_LIVE):
+class DoubledConsumer(OfConsumer, InLivePlan, code="doubled_consumer"):
     """A server with allocations on ``others``, whose ``providers`` have them, beside its host."""
 
     host: Named
@@ -56,20 +56,26 @@ class DoubledConsumer(OfConsumer, code="doubled_consumer", command=PLAN_LIVE):
     providers: Sequence[str]
 
 
-class AllocationsOnOtherHost(
-    OfConsumer, code="allocations_on_other_host", command=f"{_HEAL} --force"
-):
+class AllocationsOnOtherHost(OfConsumer, code="allocations_on_other_host"):
     """A server with allocations, but none on its host."""
 
     host: Named
 
+    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - of nova
+        """Return the command with which the repair begins."""
+        return f"{_HEAL} {self.consumer} --force"
 
-class ServerWithoutAllocations(Finding, code="server_without_allocations", command=_HEAL):
+
+class ServerWithoutAllocations(Finding, code="server_without_allocations"):
     """A server with a host and without allocations."""
 
     repair: str = "create its allocations from its flavor"
     consumer: str
     host: Named
+
+    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - of nova
+        """Return the command with which the repair begins."""
+        return f"{_HEAL} {self.consumer}"
 
 
 def on_other_hosts(

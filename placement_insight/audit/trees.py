@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from placement_insight.audit.finding import Commands, Named, OfProvider
+from placement_insight.audit.finding import Commands, InPlan, Named, OfProvider
 from placement_insight.audit.model import AuditedProvider, AuditedState
 
 
-class OfTree(OfProvider):
+class OfTree(OfProvider, InPlan):
     """``expected_root`` is the end of the chain of parents, None in a loop."""
 
     parent: str | None
@@ -86,7 +86,7 @@ def _ancestors(provider: AuditedProvider, state: AuditedState) -> Iterator[Audit
         current = state.provider(current.parent_id)
 
 
-class NestedComputeNode(OfProvider, code="nested_compute_node"):
+class NestedComputeNode(OfProvider, InPlan, code="nested_compute_node"):
     """A host below another one; ``parent`` and ``root`` are None in documents before 1.1."""
 
     repair: str = "make it the root of its own tree, with the providers below it"
@@ -110,7 +110,7 @@ def nested_compute_nodes(state: AuditedState) -> Iterator[NestedComputeNode]:
             )
 
 
-class EditedProvider(OfProvider, code="edited_by_sql", command="{commands.manage} db sync"):
+class EditedProvider(OfProvider, code="edited_by_sql"):
     """A provider whose rows were changed by SQL: the UUIDs in the database and in the snapshot."""
 
     repair: str = "run db sync, so that each process loads the data again"
@@ -118,3 +118,7 @@ class EditedProvider(OfProvider, code="edited_by_sql", command="{commands.manage
     stored: str | None
     served: str | None
     differences: Sequence[str]
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command with which the repair begins."""
+        return f"{commands.manage} db sync"

@@ -7,17 +7,17 @@ from placement.core.capacity import integer_capacity, is_reserved_in_use, is_wit
 from placement.core.claims import Amounts
 from placement.core.text import timestamp
 from placement_insight.audit.finding import (
-    CONSUMERS,
-    IDENTITY,
     NOTICE,
+    Commands,
     Finding,
+    InPlan,
     OfInventory,
     OfProvider,
 )
 from placement_insight.audit.model import AuditedInventory, AuditedState
 
 
-class MissingProvider(Finding, code="missing_provider"):
+class MissingProvider(InPlan, code="missing_provider"):
     """Allocations on a provider that does not exist."""
 
     cause: str = "the provider was removed without its allocations"
@@ -27,12 +27,21 @@ class MissingProvider(Finding, code="missing_provider"):
     used: int
 
 
-class MissingInventory(OfInventory, code="missing_inventory", command=CONSUMERS):
+class OfUsage(OfInventory):
+    """A finding about consumers of a class."""
+
+    used: int
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists its consumers."""
+        return commands.consumers_of(self.provider)
+
+
+class MissingInventory(OfUsage, code="missing_inventory"):
     """Allocations of a class without an inventory."""
 
     cause: str = "the inventory was removed without its allocations"
     repair: str = "add the inventory again, or move the consumers away"
-    used: int
 
 
 def stray_usage(state: AuditedState) -> Iterator[Finding]:
@@ -44,7 +53,7 @@ def stray_usage(state: AuditedState) -> Iterator[Finding]:
             yield MissingInventory(provider=provider.named, resource_class=name, used=used)
 
 
-class MissingConsumer(Finding, code="missing_consumer"):
+class MissingConsumer(InPlan, code="missing_consumer"):
     """Allocations of a consumer without a row."""
 
     repair: str = "create the consumer for the incomplete project and user"
@@ -52,7 +61,7 @@ class MissingConsumer(Finding, code="missing_consumer"):
     allocations: Amounts
 
 
-class EmptyConsumer(Finding, code="empty_consumer"):
+class EmptyConsumer(InPlan, code="empty_consumer"):
     """A consumer without allocations."""
 
     cause: str = "its allocations were deleted without it"
@@ -69,7 +78,7 @@ def incomplete_consumers(state: AuditedState) -> Iterator[Finding]:
         yield EmptyConsumer(consumer=uuid, generation=generation)
 
 
-class UsageCounter(OfInventory, code="usage_counter"):
+class UsageCounter(OfInventory, InPlan, code="usage_counter"):
     """A usage counter that is not the sum of the allocations."""
 
     cause: str = "another program wrote to the database: openstack-placement, or SQL"
@@ -90,10 +99,9 @@ def usage_counters(state: AuditedState) -> Iterator[UsageCounter]:
             )
 
 
-class Excess(OfInventory, command=CONSUMERS):
+class Excess(OfUsage):
     """More usage than the capacity."""
 
-    used: int
     capacity: int
     total: int
     reserved: int
@@ -147,16 +155,15 @@ def _evidence(inventory: AuditedInventory) -> str:
     )
 
 
-class ProviderWithoutInventory(
-    OfProvider,
-    code="provider_without_inventory",
-    level=NOTICE,
-    command="{commands.openstack} resource provider tree --in-tree {provider.uuid}",
-):
+class ProviderWithoutInventory(OfProvider, code="provider_without_inventory", level=NOTICE):
     """A provider without inventory, usage and children."""
 
     cause: str = "nothing has reported it, or it is left over"
     repair: str = "check that the service that created it runs; otherwise delete the provider"
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that shows its tree."""
+        return commands.of_openstack("resource provider tree --in-tree", self.provider.uuid)
 
 
 def providers_without_inventory(state: AuditedState) -> Iterator[ProviderWithoutInventory]:
@@ -169,11 +176,15 @@ def providers_without_inventory(state: AuditedState) -> Iterator[ProviderWithout
             yield ProviderWithoutInventory(provider=provider.named)
 
 
-class StaleProvider(OfProvider, code="stale_provider", level=NOTICE, command=IDENTITY):
+class StaleProvider(OfProvider, code="stale_provider", level=NOTICE):
     """A provider that did not change for a long time."""
 
     repair: str = "check that the host exists; move its consumers away if it does not"
     updated_at: str | None
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists the providers that its name could mean."""
+        return commands.identity_of(self.provider)
 
 
 def stale_providers(state: AuditedState, before: datetime) -> Iterator[StaleProvider]:

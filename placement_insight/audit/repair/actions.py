@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from placement.core.text import Names, nouns
-from placement_insight.audit.finding import NOTICE, PLAN, PLAN_LIVE, Finding
+from placement_insight.audit.finding import NOTICE, Finding, InPlan
 from placement_insight.audit.kinds import KINDS
 from placement_insight.audit.model import Skipped
 from placement_insight.audit.names import UnusedClass, UnusedTrait, UnusedType
@@ -53,9 +53,7 @@ _ACTIONS: Final[Sequence[type[Action]]] = (
 )
 _BY_KIND: Final = {action.kind: action for action in _ACTIONS}
 
-REPAIRABLE: Final = frozenset(
-    code for code, kind in KINDS.items() if kind.command in {PLAN, PLAN_LIVE}
-)
+REPAIRABLE: Final = frozenset(code for code, kind in KINDS.items() if issubclass(kind, InPlan))
 """The codes of findings that have an action."""
 
 
