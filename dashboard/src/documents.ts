@@ -63,6 +63,8 @@ export interface Explanation {
   near_misses: NearMiss[];
   remedies: Remedy[];
   undetermined: string[];
+  // The groups that the sentences call by a number.
+  groups?: { text: string }[];
 }
 
 export interface Claim {

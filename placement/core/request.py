@@ -47,7 +47,8 @@ class RequestGroup:
     def spelled(self, names: Names = NO_NAMES) -> Iterator[str]:
         """Yield the parameters of the group as the query spells them."""
         if self.resources:
-            yield f"resources{self.suffix}={amounts_text(self.resources)}"
+            suffix = names.get(self.suffix, self.suffix)
+            yield f"resources{suffix}={amounts_text(self.resources)}"
         for requirement in self.requirements:
             yield requirement.spelled(self.suffix, names)
 

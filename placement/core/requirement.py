@@ -60,7 +60,7 @@ class Requirement:
 
     def spelled(self, suffix: str = "", names: Names = NO_NAMES) -> str:
         """Return the requirement as the query spells it."""
-        return f"{self.parameter}{suffix}={self.value(names)}"
+        return f"{self.parameter}{names.get(suffix, suffix)}={self.value(names)}"
 
     def unmet(self, names: Names = NO_NAMES) -> str:
         """Return the sentence about a host that does not meet the requirement."""
@@ -364,8 +364,8 @@ class SameSubtree(GroupsRequirement):
     def can_fail(self) -> bool:
         return len(self.suffixes) > 1
 
-    def value(self, _names: Names = NO_NAMES) -> str:
-        return ",".join(sorted(self.suffixes))
+    def value(self, names: Names = NO_NAMES) -> str:
+        return ",".join(sorted(names.get(suffix, suffix) for suffix in self.suffixes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, overload
 
 Names = Mapping[str, str]
-"""Names by UUID."""
+"""Names by UUID, or by the suffix of a group."""
 
 NO_NAMES: Final[Names] = MappingProxyType({})
 

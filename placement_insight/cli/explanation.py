@@ -28,6 +28,10 @@ def _funnel(names: Names, rows: Sequence[Response]) -> str:
     return dedent("\n".join(funnel_lines(with_names)))
 
 
+def _text(group: Response) -> str:
+    return printable(group["text"])
+
+
 def _fits(number: int | None) -> str:
     return "not determined" if number is None else str(number)
 
@@ -61,6 +65,7 @@ def current(
             document["remedies"], lambda remedies: without_remedies or lines(remedies)
         ),
         "undetermined": Shown(document["undetermined"], by_line(printable)),
+        **({"groups": Shown(document["groups"], by_line(_text))} if "groups" in document else {}),
         "query": query_cell(document["query"], names),
         "microversion": document["microversion"],
         "at": document["at"],

@@ -21,7 +21,7 @@ class GroupParameters:
     def spelled(self, suffix: str = "", names: Names = NO_NAMES) -> str:
         """Return the parameters as the query spells them."""
         of_group = replace(self.group, suffix=suffix).spelled(names)
-        of_groups = (subtree.spelled() for subtree in self.naming)
+        of_groups = (subtree.spelled(names=names) for subtree in self.naming)
         return "&".join((*of_group, *of_groups))
 
 
@@ -99,8 +99,9 @@ class _OfAmount(_InGroup):
     resource_class: str
     to: int
 
-    def _amount(self) -> str:
-        return f"{self.resource_class}:{self.to}{'' if self.alike else in_group(self.group)}"
+    def _amount(self, names: Names) -> str:
+        where = "" if self.alike else in_group(self.group, names)
+        return f"{self.resource_class}:{self.to}{where}"
 
     def _document(self, change: str, **fields: object) -> Json:
         amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
@@ -117,8 +118,8 @@ class Lower(_OfAmount):
     def about(self) -> object:
         return self.group, self.resource_class
 
-    def in_one_group(self, _names: Names) -> str:
-        return f"at {self._amount()}"
+    def in_one_group(self, names: Names) -> str:
+        return f"at {self._amount(names)}"
 
     def document(self) -> Json:
         return self._document("amount")
@@ -131,8 +132,8 @@ class Split(_OfAmount):
     size: ClassVar = 0
     parts: int
 
-    def in_one_group(self, _names: Names) -> str:
-        return f"with {self.parts} groups of {self._amount()}"
+    def in_one_group(self, names: Names) -> str:
+        return f"with {self.parts} groups of {self._amount(names)}"
 
     def document(self) -> Json:
         return self._document("split", parts=self.parts)

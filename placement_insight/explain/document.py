@@ -5,6 +5,7 @@ remedies have the field ``text`` with their sentence; it names providers that th
 identifies by UUID.
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
@@ -62,8 +63,17 @@ def as_json(explanation: Explanation) -> Json:
             for remedy in explanation.remedies
         ],
         undetermined=explanation.undetermined,
+        **({"groups": groups} if (groups := [*_numbered(explanation)]) else {}),
         **({"root": {**_fields(root), "fits": explanation.root_fits}} if root else {}),
     )
+
+
+def _numbered(explanation: Explanation) -> Iterator[Json]:
+    names = explanation.names
+    for group in explanation.numbered:
+        number, parameters = names[group.suffix], replace(group, suffix="").spelled(names)
+        text = f"group {number}: {'&'.join(parameters)}, suffix {group.suffix}"
+        yield {"group": group.suffix, "number": number, "text": text}
 
 
 def _fields(

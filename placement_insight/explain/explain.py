@@ -30,6 +30,7 @@ from placement.exception import (
 )
 from placement_insight.explain import unknown_names
 from placement_insight.explain.funnel import Funnel
+from placement_insight.explain.group_numbers import numbers_of
 from placement_insight.explain.groups import groups_of, named_providers
 from placement_insight.explain.model import Completeness, Explanation, NearMiss
 from placement_insight.explain.near_miss_facts import named
@@ -92,6 +93,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     if question.remedies:
         with _listed("remedies", undetermined):
             possible_remedies.run(fits or 0)
+    numbers = numbers_of(request)
     in_trees = (named(snapshot, each) for each in named_providers(snapshot, request))
     return Explanation(
         query=question.query,
@@ -104,7 +106,8 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         undetermined=tuple(undetermined),
         root=None if row is None else named(snapshot, row),
         root_fits=None if fits is None or row is None else bool(funnel.left[row]),
-        names={provider.uuid: provider.name for provider in in_trees},
+        names={**numbers, **{provider.uuid: provider.name for provider in in_trees}},
+        numbered=tuple(group for group in request.groups if group.suffix in numbers),
     )
 
 

@@ -262,9 +262,9 @@ class PartsFacts(SumFacts):
         return f"best: {self.provider.name} fits {self.fitting_groups} of {wanted}"
 
 
-def in_group(suffix: str) -> str:
+def in_group(suffix: str, names: Names) -> str:
     """Return where a requirement of a group is, empty for the unsuffixed group."""
-    return f" in group {suffix}" if suffix else ""
+    return f" in group {names.get(suffix, suffix)}" if suffix else ""
 
 
 def outside(

@@ -5,7 +5,6 @@ which are stable. ``text`` turns the JSON into a text and a log line.
 """
 
 # ruff: noqa: D102 - the base class documents the methods of all requirements
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, TypeAlias
@@ -152,7 +151,7 @@ class FunnelRow:
         """Return the reason in words."""
         phrase = self.facts.phrase() or self.requirement.unmet(names)
         is_whole = isinstance(self.requirement, OneProvider)
-        return phrase + ("" if is_whole else in_group(self.group))
+        return phrase + ("" if is_whole else in_group(self.group, names))
 
 
 # --- unmet requirements
@@ -178,7 +177,7 @@ class Unmet:
 
         The provider is named if it is shared, or if another one of the tree may have the class.
         """
-        where, shortage = in_group(self.group), self.shortage
+        where, shortage = in_group(self.group, names), self.shortage
         if shortage and shortage.tree:
             amounts = shortage.amounts
             return shortage.tree.together(amounts.resource_class, amounts.needed) + where
@@ -233,7 +232,8 @@ class Explanation:
     the caller requests remedies. If the caller asks about one ``root``, ``near_misses`` has this
     root only, unless it fits; ``root_fits`` is None if the funnel did not finish. ``undetermined``
     names the computations that did not finish within the budget: "funnel", "near_misses",
-    "remedies". ``names`` has the names of the providers whose trees the request names, by UUID.
+    "remedies". ``names`` has the names of the providers whose trees the request names, by UUID,
+    and the numbers of the ``numbered`` groups, by suffix.
     """
 
     query: str
@@ -246,7 +246,8 @@ class Explanation:
     undetermined: tuple[str, ...] = ()
     root: ProviderName | None = None
     root_fits: bool | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Names = field(default_factory=dict)
+    numbered: tuple[RequestGroup, ...] = ()
 
     @property
     def last(self) -> Requirement | None:

@@ -37,6 +37,7 @@ def as_line(document: Response) -> str:
         parts.append("before: " + ", ".join(f"{row['lost']} {row['text']}" for row in earlier))
     if closest := ", ".join(_closest(document["near_misses"][:3])):
         parts.append(f"closest: {closest}")
+    parts += [group["text"] for group in document.get("groups", ())]
     return printable("; ".join(parts))
 
 

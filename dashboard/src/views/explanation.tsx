@@ -8,7 +8,7 @@ import { bar, number, Table } from "../table";
 
 export function ExplanationPanel({ explanation }: { explanation: Partial<Explanation> }) {
   const { roots = 0, fits = 0, funnel = [], near_misses = [], remedies = [] } = explanation;
-  const undetermined = explanation.undetermined ?? [];
+  const { undetermined = [], groups = [] } = explanation;
   return (
     <div class="explanation">
       <p class="verdict">
@@ -17,6 +17,11 @@ export function ExplanationPanel({ explanation }: { explanation: Partial<Explana
       {funnel.length > 0 && <Funnel rows={funnel} roots={roots} />}
       {near_misses.length > 0 && <NearMisses misses={near_misses} />}
       {remedies.length > 0 && <Remedies remedies={remedies} />}
+      {groups.map(({ text }) => (
+        <p class="note" key={text}>
+          <Breakable text={text} />
+        </p>
+      ))}
       {undetermined.length > 0 && (
         <p class="note">Not determined within the time limit: {undetermined.join(", ")}.</p>
       )}

@@ -26,6 +26,7 @@ from placement_insight.documents import Json, document
 from placement_insight.explain import explain, unknown_names
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question
+from placement_insight.explain.group_numbers import comparable
 from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, summary
 from placement_insight.explain.records.model import (
@@ -143,20 +144,22 @@ class OperatorReports(Reports):
         Equal requests are explained once for a snapshot, others have the last explanation of an
         equal request if the rate does not admit another one.
         """
-        asked = _asked(request)
-        last_snapshot, facts = self.explained.get(asked, (None, None))
+        query, version = _asked(request)
+        key = comparable(candidate_request, query), version
+        last_snapshot, facts = self.explained.get(key, (None, None))
         if last_snapshot is None or last_snapshot() is not snapshot:
             kind = f"{NO_CANDIDATES}{' again' if facts else ''}"
             with self.recorder.explanation(kind) as is_admitted:
                 if is_admitted:
                     if len(self.explained) >= MOST_EXPLAINED:
                         self.explained.clear()
-                    facts = _explained(snapshot, Question(candidate_request, *asked))
-                    self.explained[asked] = ref(snapshot), facts
+                    question = Question(candidate_request, query, version)
+                    facts = _explained(snapshot, question, key)
+                    self.explained[key] = ref(snapshot), facts
         if facts:
             return facts
         explanation = document(sentence=_SENTENCE)
-        not_explained = _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, asked)
+        not_explained = _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, query, key)
         return not_explained._replace(line=_SENTENCE)
 
     @contextmanager
@@ -185,7 +188,9 @@ class OperatorReports(Reports):
         sentence = printable(unknown.sentence)
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
         subject = _shortened(summary.subject([error.name]))
-        facts = _of_query(INVALID_REQUEST, unknown.code, unknown.document(), _asked(request))
+        query, version = _asked(request)
+        key = comparable(candidate_request, query), version
+        facts = _of_query(INVALID_REQUEST, unknown.code, unknown.document(), query, key)
         self._record(request, at, facts._replace(subject=subject))
 
     @contextmanager
@@ -280,18 +285,18 @@ def reports_of(request: Request) -> OperatorReports:
     return cast("OperatorReports", request.services.reports)
 
 
-def _explained(snapshot: Snapshot, question: Question) -> _Facts:
+def _explained(snapshot: Snapshot, question: Question, key: tuple[str, str]) -> _Facts:
     explanation = explain.explained(snapshot, question)
     explained = as_json(explanation)
     subject = summary.subject(explanation.last.names if explanation.last else ())
-    asked = question.query, question.microversion
-    facts = _of_query(NO_CANDIDATES, explanation.reason, explained, asked)
+    facts = _of_query(NO_CANDIDATES, explanation.reason, explained, question.query, key)
     return facts._replace(subject=subject, line=as_line(explained))
 
 
-def _of_query(kind: str, reason: str, explanation: Json, asked: tuple[str, str]) -> _Facts:
-    query, _ = asked
-    return _Facts(kind, reason, json.dumps(explanation), asked, query=query[:_LONGEST_QUERY])
+def _of_query(
+    kind: str, reason: str, explanation: Json, query: str, key: tuple[str, str]
+) -> _Facts:
+    return _Facts(kind, reason, json.dumps(explanation), key, query=query[:_LONGEST_QUERY])
 
 
 def _after(request: Request, report: Callable[..., None], *facts: object) -> None:

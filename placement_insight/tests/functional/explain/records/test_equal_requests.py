@@ -86,6 +86,19 @@ def test_two_hundred_refusals_in_a_second_are_one_record_with_their_number(http)
     assert found["explanation"] == request["explanation"]
 
 
+def test_groups_that_nova_names_anew_are_equal(http):
+    """Nova sorts the parameters by the suffix, so that the order of the groups differs as well."""
+    for first, second in (("0", "1"), ("1", "0"), ("2", "3")):
+        large, small = (f"_{digit * 8}-0000-4000-8000-000000000000-0" for digit in (first, second))
+        groups = {large: "VCPU:7", small: "VCPU:6"}
+        query = "&".join(f"resources{suffix}={groups[suffix]}" for suffix in sorted(groups))
+        candidates(http, f"{query}&group_policy=none")
+    (request,) = requests(http)
+    assert request["count"] == 3
+    first = request["explanation"]["groups"][0]["text"]
+    assert first == "group 1: resources=VCPU:7, suffix _00000000-0000-4000-8000-000000000000-0"
+
+
 @pytest.fixture
 def lowest_rate(conf):
     """Ten records at once, and one in each second that the test takes."""
