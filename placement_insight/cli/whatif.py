@@ -18,7 +18,7 @@ from placement_insight.documents import Response
 from placement_insight.names import named, uuids_in
 
 _COLUMNS = ("consumer", "from", "to")
-_OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "lacks")
+_OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "reason")
 _WITH_NAMES = ("name", "type", "project_id", "allocations")
 _EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
@@ -141,17 +141,13 @@ def _consumers_of_rooms(document: Response) -> Sequence[str]:
     return [each["uuid"] for room in document["rooms"] for each in room["consumers"]]
 
 
-def _amounts(amounts: Mapping[str, int]) -> str:
-    return ", ".join(f"{printable(name)}={amount}" for name, amount in amounts.items())
-
-
 class ShowSurvival(WrittenOutput, command.Lister):
     """List the hosts, aggregates or racks whose servers do not all fit elsewhere if they fail.
 
     The exit status is 0 if all survive, 1 if not, and 3 if this was not determined for all.
     """
 
-    important = ("name", "stuck", "lacks")
+    important = ("name", "stuck", "reason")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -177,8 +173,11 @@ class ShowSurvival(WrittenOutput, command.Lister):
         names = CommandNames(self.app)
         self.note(*_with_aggregates(names, survival_lines(document)))
         known = names.aggregates if parsed_args.by == "aggregate" else {}
-        shown = {"name": lambda name: printable(known.get(name, name)), "lacks": _amounts}
-        columns = columns_with_names(parsed_args, _OF_DOMAIN, ("reason",))
+        shown = {
+            "name": lambda name: printable(known.get(name, name)),
+            "reason": lambda text: printable(next(_with_aggregates(names, [text]))),
+        }
+        columns = columns_with_names(parsed_args, _OF_DOMAIN, ("lacks",))
         return columns, [
             [Shown(each[n], shown[n]) if n in shown else each[n] for n in columns]
             for each in (*document["not"], *document["unknown"])

@@ -32,6 +32,7 @@ from placement_insight.plan.model import (
     Verdict,
     with_children,
 )
+from placement_insight.plan.shortage import lacks
 
 _EMPTIEST = 128
 """The least number of hosts that the quick check uses for each root of the domain."""
@@ -59,8 +60,9 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happens if a domain fails; ``lacks`` are the needs of the consumers that are stuck.
+    """What happens if a domain fails.
 
+    ``lacks`` are needs of the stuck consumers: of the classes of which no target has enough.
     ``reason`` is a proof that not all fit, or why this is not determined.
     """
 
@@ -144,11 +146,11 @@ class Survival:
     def _planned(self, domain: Domain) -> Outcome:
         needs = self._needs_of(domain)
         result = drain(self._scene(needs, domain), self._deadline)
-        lacks = Counter[str]()
+        lacking = Counter[str]()
         for stuck in result.stuck:
-            lacks.update(stuck.needs.total)
+            lacking.update(lacks(stuck.shortage))
         reason = next(iter(result.reasons), "")
-        return Outcome(domain, result.verdict, needs.total(), len(result.stuck), lacks, reason)
+        return Outcome(domain, result.verdict, needs.total(), len(result.stuck), lacking, reason)
 
     def _needs_of(self, domain: Domain) -> Counter[Needs]:
         if len(domain.roots) == 1 and not domain.ignored:

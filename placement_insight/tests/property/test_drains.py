@@ -15,6 +15,7 @@ from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement_insight.plan.model import Keep
+from placement_insight.plan.shortage import lacks
 from placement_insight.plan.survival import Group, Survival
 from placement_insight.tests.support.drains import (
     BruteForce,
@@ -61,6 +62,10 @@ def verdict(seed: int, *, has_groups: bool = False) -> str:
         assert not force.is_possible()
     for each in result.stuck:
         assert not (each.is_proved and force.fits_alone(each.holder.uuid))
+        if not each.is_after_moves:
+            assert not any(
+                force.fits_alone(each.holder.uuid, name) for name in lacks(each.shortage)
+            )
     if result.verdict == "undetermined" and force.is_possible():
         return "undetermined, possible"
     return result.verdict
@@ -89,7 +94,8 @@ def survives(seed: int) -> str:
     )
     outcome = outcomes[row_of[gone.pop()],]
     assert outcome.consumers == len(case.consumers)
-    assert (outcome.verdict == "fits") == (not outcome.stuck) == (not outcome.lacks)
+    assert (outcome.verdict == "fits") == (not outcome.stuck)
+    assert outcome.stuck or not outcome.lacks
     if outcome.verdict != "undetermined":
         assert (outcome.verdict == "fits") == force.is_possible()
     return outcome.verdict

@@ -222,9 +222,21 @@ class BruteForce:
         """Return whether all consumers can have other providers, if all are released first."""
         return self._fits([self.choices(uuid) for uuid in self.case.consumers], Counter(), {})
 
-    def fits_alone(self, uuid: str) -> bool:
-        """Return whether a consumer can have other providers, if all are released first."""
-        return self._fits([self.choices(uuid)], Counter(), {})
+    def fits_alone(self, uuid: str, name: str = "") -> bool:
+        """Return whether a consumer can have other providers, if all are released first.
+
+        With a name, only its amounts of this class are counted.
+        """
+        if not name:
+            return self._fits([self.choices(uuid)], Counter(), {})
+        held = self.case.consumers[uuid]
+        root = self.source(held)
+        assert root is not None
+        reduced = {at: {name: amounts[name]} for at, amounts in held.items() if name in amounts}
+        force = replace(self.case, consumers={uuid: {root: {}, **reduced}})
+        alone = BruteForce(force)
+        alone.free = self.free
+        return alone.fits_alone(uuid)
 
     def choices(self, uuid: str) -> Sequence[tuple[str, int, Key]]:
         """Return the targets of a consumer, with the allocations that it may have there."""

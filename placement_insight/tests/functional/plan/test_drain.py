@@ -141,6 +141,24 @@ def test_places_for_devices_are_counted_in_words(http, store):
     ]
 
 
+def test_devices_of_one_class_are_added_up(http, store):
+    first, second = (new_provider(store, name, VCPU=8) for name in ("cn1", "cn2"))
+    devices = [new_provider(store, parent=host, VGPU=2) for host in (first, first, second)]
+    large, free = new_provider(store, parent=second, VGPU=1), devices[2]
+    claim(http, {first: {"VCPU": 1}, devices[0]: {"VGPU": 1}, devices[1]: {"VGPU": 2}})
+
+    def reasons():
+        return drained(http, provider=[first])["reasons"]
+
+    assert reasons() == []
+    filling = claim(http, {second: {"VCPU": 1}, large: {"VGPU": 1}})
+    assert reasons() == ["needs 3 VGPU in 2 groups; cn2 has 2 free"]
+    new_provider(store, "nic", second, VGPU=1)
+    claim(http, {free: {"VGPU": 1}})
+    claim(http, {second: {"VCPU": 1}}, filling)
+    assert reasons() == ["needs 3 VGPU in 2 groups; cn2 has 3 free, at most 1 on one provider"]
+
+
 def test_trees_with_devices_and_shared_storage(http, store):
     storage = new_provider(store, DISK_GB=1000)
     configure(http, storage, "traits", [SHARING_TRAIT])

@@ -77,7 +77,7 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
     assert (document["skipped"], document["domains"]) == (1, 2)
     (failed,) = document["not"]
     assert (failed["name"], failed["consumers"], failed["stuck"]) == ("host", 3, 3)
-    assert failed["lacks"] == {"VCPU": 6, "VGPU": 3}
+    assert failed["lacks"] == {"VGPU": 3}
 
 
 def test_servers_on_storage_that_another_host_shares_are_skipped(http, store):

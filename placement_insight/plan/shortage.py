@@ -1,0 +1,237 @@
+"""Why a consumer has no move: a class for each kind of shortage, with its sentence as ``text``.
+
+The amounts of one class are added up as the search does: a group without suffix may use any
+provider, the groups with a suffix use separate providers.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.core.requirement import MemberOf, RootTrait
+from placement.core.search.anchors import roots_in_aggregates
+from placement.core.snapshot.rows import AmountArray, Numbers
+from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import nouns
+from placement_insight.plan.model import Needs, Resources, Scene
+
+
+@dataclass(frozen=True, slots=True)
+class NoTarget:
+    """There is no target: no enabled host has these aggregates and traits, or not all of them."""
+
+    aggregates: Sequence[str] = ()
+    traits: Sequence[str] = ()
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        names = {"aggregate": self.aggregates, "trait": self.traits}
+        listed = [
+            f"{nouns(len(some), noun)} {', '.join(some)}" for noun, some in names.items() if some
+        ]
+        if not listed:
+            return "there is no other enabled host"
+        text = f"no other enabled host has the {' and '.join(listed)} of its host"
+        return f"{text} (keep=none ignores aggregates)" if self.aggregates else text
+
+
+@dataclass(frozen=True, slots=True)
+class OfClass:
+    """A class of which no target has enough, and the target with the most.
+
+    It has ``free``, of which one provider allocates ``largest`` at once. ``is_of_targets`` is
+    whether a host that is no target, such as a disabled one, has more.
+    """
+
+    name: str
+    needed: int
+    groups: int
+    host: str
+    free: int
+    largest: int
+    is_of_targets: bool
+
+    @property
+    def available(self) -> str:
+        """What the target has."""
+        if not self.free:
+            which = "host that may take it" if self.is_of_targets else "other host"
+            return f"no {which} has any free"
+        if self.groups > 1 and self.free < self.needed:
+            return f"{self.host} has {self.free} free"
+        if self.groups > 1 or self.free > self.largest:
+            return f"{self.host} has {self.free} free, at most {self.largest} on one provider"
+        host = "a host that may take it" if self.is_of_targets else "one host"
+        return f"the most that {host} has free is {self.free} ({self.host})"
+
+
+@dataclass(frozen=True, slots=True)
+class TooLittle:
+    """No target has enough of some classes."""
+
+    classes: Sequence[OfClass]
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        by_available: defaultdict[str, list[str]] = defaultdict(list)
+        for each in self.classes:
+            groups = f" in {each.groups} groups" if each.groups > 1 else ""
+            by_available[each.available].append(f"{each.needed} {each.name}{groups}")
+        return "; ".join(
+            f"needs {' and '.join(needed)}; {available}"
+            for available, needed in by_available.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAtOnce:
+    """Some target has enough of each class, and none of all; ``missing`` is at the closest one."""
+
+    host: str
+    missing: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        closest = f"closest is {self.host} with {', '.join(self.missing)}"
+        return f"no host that may take it has everything free at once; {closest}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotInUnits:
+    """A target has enough of all classes, and its providers do not serve the groups."""
+
+    host: str
+    total: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        amounts = ", ".join(f"{amount} {name}" for name, amount in self.total.items())
+        return (
+            f"needs {amounts}; {self.host} has enough of each class, but not on the providers "
+            "that can serve the groups, or not in their units (min_unit, max_unit, step_size)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Server groups exclude the hosts on which it fits, or the plan did not reach it."""
+
+    text: str
+
+
+Shortage = NoTarget | TooLittle | NotAtOnce | NotInUnits | Excluded
+
+
+def lacks(shortage: Shortage) -> Mapping[str, int]:
+    """Return the needed amounts of the classes in which no target has enough."""
+    match shortage:
+        case TooLittle(classes):
+            return {each.name: each.needed for each in classes}
+        case NoTarget() | NotAtOnce() | NotInUnits() | Excluded():
+            return {}
+
+
+def shortage_of(scene: Scene, snapshot: Snapshot, needs: Needs) -> Shortage:
+    """Return why needs fit on no target in a state."""
+    variants = scene.variants(needs)
+    if not variants:
+        return _no_target(scene, needs)
+    roots = np.flatnonzero(scene.targets(needs))
+    own = variants[0].own if len(variants) == 1 else Counter(dict(needs.unsuffixed))
+    total = sum((Counter(dict(each)) for each in needs.others), own)
+    free = [_Free(snapshot, name, own[name], needs.others) for name in total]
+    if lacking := [each for each in free if not each.is_enough[roots].any()]:
+        return TooLittle([each.of_class(scene, roots) for each in lacking])
+    shortfalls = [1 - each.served[roots] / each.needed for each in free]
+    best = roots.item(int(np.maximum.reduce(shortfalls).argmin()))
+    missing = [
+        f"{each.served.item(best)} of {each.needed} {each.name}"
+        for each in free
+        if not each.is_enough[best]
+    ]
+    host = _name(snapshot, best)
+    return NotAtOnce(host, missing) if missing else NotInUnits(host, total)
+
+
+def _no_target(scene: Scene, needs: Needs) -> NoTarget:
+    """Return what no other host has, or not at once."""
+    enabled = scene.targets(replace(needs, of_root=frozenset()))
+    if not enabled.any():
+        return NoTarget()
+    having = {each: (enabled & each.providers(scene.remaining)).any() for each in needs.of_root}
+    lost = [each for each in having if not having[each]] or having
+    aggregates, traits = (
+        sorted(name for each in lost if isinstance(each, kind) for name in each.names)
+        for kind in (MemberOf, RootTrait)
+    )
+    return NoTarget(aggregates, traits)
+
+
+class _Free:
+    """What each tree, with the providers that share with it, has of a class for some needs.
+
+    Amounts are at the rows of roots. ``served`` is the part of the needed amount that the groups
+    can have, counted as if nothing else was needed.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, name: str, unsuffixed: int, others: Sequence[Resources]
+    ) -> None:
+        self._snapshot, self.name, self._unsuffixed = snapshot, name, unsuffixed
+        groups = (dict(each).get(name, 0) for each in others)
+        self._groups = sorted(filter(None, groups), reverse=True)
+        self.needed = sum((unsuffixed, *self._groups))
+        column = snapshot.column(name)
+        usable = np.minimum(column.free, np.maximum(column.allocatable, 0))
+        roots = snapshot.forest.root[column.rows]
+        self._largest, self._free = (np.zeros(snapshot.size, dtype=np.int64) for _ in range(2))
+        np.maximum.at(self._largest, roots, usable)
+        np.add.at(self._free, roots, np.maximum(column.free, 0))
+        self.served = self._served_by(roots, usable)
+        for at in np.flatnonzero(np.isin(column.rows, snapshot.sharing.numbers) & (usable > 0)):
+            state = snapshot.entries.state(column.rows.item(at))
+            reached = roots_in_aggregates(snapshot, state.aggregates)
+            reached[roots.item(at)] = False
+            self._free[reached] += column.free[at]
+            self._largest[reached] = np.maximum(self._largest[reached], usable[at])
+            self.served[reached] = self.needed
+        most = max((unsuffixed, *self._groups))
+        bound = np.where(self._largest < most, self._largest, self._free)
+        self.served = np.minimum(np.minimum(self.served, bound), self.needed)
+        self.is_enough = self.served >= self.needed
+
+    def _served_by(self, roots: Numbers, usable: AmountArray) -> AmountArray:
+        """Return what the providers of each tree serve: the largest group by the largest."""
+        served = np.full(self._snapshot.size, self._unsuffixed, dtype=np.int64)
+        order = np.lexsort((-usable, roots))
+        rank = np.arange(len(order)) - np.searchsorted(roots[order], roots[order])
+        for number, amount in enumerate(self._groups):
+            serving = order[(rank == number) & (usable[order] >= amount)]
+            served[roots[serving]] += amount
+        return served
+
+    def of_class(self, scene: Scene, roots: AmountArray) -> OfClass:
+        """Return the shortage of targets that do not have enough."""
+        count = len(self._groups) + bool(self._unsuffixed)
+        shown = self._largest if count == 1 else self._free
+        best = roots.item(int(shown[roots].argmax()))
+        others = self._snapshot.forest.is_root & ~scene.drained & (shown > shown[best])
+        return OfClass(
+            self.name,
+            self.needed,
+            count,
+            _name(self._snapshot, best),
+            self._free.item(best),
+            self._largest.item(best),
+            is_of_targets=bool(others.any()),
+        )
+
+
+def _name(snapshot: Snapshot, row: int) -> str:
+    return snapshot.entries.state(row).provider.name
