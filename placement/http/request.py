@@ -36,6 +36,7 @@ AFTER_RESPONSE = "placement.after_response"
 Task = Callable[[], object]
 
 _MAX_PARAMETERS = 2000
+MAX_QUERY_LENGTH = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +116,12 @@ class Request(webob.Request):  # type: ignore[misc]
 
     @property
     def query_pairs(self) -> list[tuple[str, str]]:
-        """The decoded parameters of the query string, in order.
-
-        Raises: BadRequest if it is not UTF-8, contains NUL, which databases cannot store, or has
-        too many parameters.
-        """
+        """The decoded parameters of the query string, in order; see ``query_pairs``."""
         try:
-            # both & and ; are separators
-            text = self.query_string.encode("latin-1").decode().replace(";", "&")
-            if text.count("&") >= _MAX_PARAMETERS:
-                raise exception.BadRequest(
-                    f"Invalid query string parameters: more than {_MAX_PARAMETERS} of them"
-                )
-            decoded = parse_qsl(text, keep_blank_values=True, errors="strict")
+            text = self.query_string.encode("latin-1").decode()
         except UnicodeError as error:
             raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
-        if not all(is_storable(text) for pair in decoded for text in pair):
-            raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
-        return decoded
+        return query_pairs(text)
 
     def after_response(self, task: Task) -> None:
         """Have the task run once the response has been sent, as ``AfterResponse`` does."""
@@ -145,6 +134,28 @@ class Request(webob.Request):  # type: ignore[misc]
         Raises: RequestBodyTooLarge, BadRequest, MalformedJson.
         """
         return request_body.decode(self.environ, self.services.max_body_bytes)
+
+
+def query_pairs(text: str) -> list[tuple[str, str]]:
+    """Return the decoded parameters of a query, which a URL, a body or a parameter has, in order.
+
+    Raises: BadRequest if it is too long or has too many parameters, is not UTF-8, or contains
+    NUL, which databases cannot store.
+    """
+    text = text.replace(";", "&")  # both are separators
+    if len(text) > MAX_QUERY_LENGTH:
+        reason = f"{len(text):,} characters; the maximum is {MAX_QUERY_LENGTH:,}"
+        raise exception.BadRequest(f"Invalid query string parameters: {reason}")
+    if text.count("&") >= _MAX_PARAMETERS:
+        reason = f"more than {_MAX_PARAMETERS} of them"
+        raise exception.BadRequest(f"Invalid query string parameters: {reason}")
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+    except UnicodeError as error:
+        raise exception.BadRequest(f"Invalid query string parameters: {error}") from None
+    if not all(is_storable(text) for pair in pairs for text in pair):
+        raise exception.BadRequest("Invalid query string parameters: NUL is not allowed")
+    return pairs
 
 
 # --- requirements of handlers --------------------------------------------------------

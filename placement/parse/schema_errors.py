@@ -33,6 +33,7 @@ Errors = Iterator[ValidationError]
 _MAX_ERRORS = 100
 _MAX_LENGTH = 2000
 _END_LENGTH = 300
+_COUNTED = {"maxItems": "items", "maxLength": "characters"}
 
 
 def most_relevant(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
@@ -60,9 +61,9 @@ def sentence(schema: Schema, is_uuid: IsUuid, instance: Any) -> str | None:
         return f"{where and f'{where}: '}there is no parameter {_unknown(error)!r}.{known}"
     if error.validator == "format":
         return f"{value}, which is not a UUID."
-    if error.validator == "maxItems":
+    if noun := _COUNTED.get(error.validator):
         count, most = len(error.instance), error.validator_value
-        return f"{where} has {count:,} items; the maximum is {most:,}."
+        return f"{where} has {count:,} {noun}; the maximum is {most:,}."
     if error.validator == "pattern" and "description" in error.schema:
         return f"{value}, which is not {error.schema['description']}."
     return f"{where and f'{where}: '}{_shortened(error.message)}.{known}"

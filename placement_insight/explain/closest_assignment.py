@@ -14,6 +14,7 @@ if another group forbids a missing trait or aggregate.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from math import gcd
 from typing import Any
@@ -26,7 +27,7 @@ from placement.core.request import CandidateRequest, RequestGroup, forbidden_nam
 from placement.core.requirement import HasInventory, ProviderRequirement, Requirement
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
-from placement.core.search.filters import Condition, Domain, root_conditions, sharing_by_aggregate
+from placement.core.search.filters import Domain, root_conditions, sharing_by_aggregate
 from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
@@ -236,11 +237,9 @@ class _Root:
     def lacks(self, assignment: Assignment) -> tuple[Unmet, ...]:
         """Return the conditions that the providers of an assignment fail, or that it violates."""
         world, root = self._world, self._root
-        at_root = (
-            near_miss_facts.of_requirement(world, condition.requirement, RequestGroup(), root)
-            for condition in root_conditions(world, self._slotted)
-            if not condition.local[root]
-        )
+        conditions = root_conditions(world, self._slotted)
+        unmet = (each.requirement for each in conditions if not each.local[root])
+        at_root = near_miss_facts.of_requirements(world, unmet, RequestGroup(), root)
         violated = (self._violated(joint, assignment) for joint in assignment.given_up)
         return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), violated)))
 
@@ -250,38 +249,41 @@ class _Root:
         for (group, need), row in zip(self._slots, assignment.rows, strict=True):
             if waived and self._is_served(need):
                 continue  # another provider meets the conditions: only the sum is missing
-            for condition in need.conditions:
-                met = condition.local if self._usable[0, row] else condition.shared
-                if not met[row]:
-                    yield from self._of_condition(condition, group, row)
+            own = self._usable.item(0, row)
+            masks = ((each, each.local if own else each.shared) for each in need.conditions)
+            failed = [each.requirement for each, met in masks if not met[row]]
+            yield from self._of_requirements(failed, group, row)
             for amount in need.amounts:
                 yield from near_miss_facts.of_amount(world, amount, group.suffix, row)
 
-    def _of_condition(
-        self, condition: Condition, group: RequestGroup, row: int
+    def _of_requirements(
+        self, failed: Sequence[ProviderRequirement], group: RequestGroup, row: int
     ) -> Iterator[Unmet]:
-        """Yield a condition that a provider fails, at the root if the root is as close."""
-        requirement = condition.requirement
-        spans = not group.suffix and self._usable[0, row]
-        if not (spans and requirement.spans_tree):
-            at = self._root if spans and not requirement.can_be_granted else row
-            yield near_miss_facts.of_requirement(self._world, requirement, group, at)
+        """Yield requirements that a provider fails, at the root if the root is as close."""
+        unmet_at = partial(near_miss_facts.of_requirements, self._world)
+        if group.suffix or not self._usable[0, row]:
+            yield from unmet_at(failed, group, row)
             return
-        # that span a tree, and that the root, or the provider, does not meet itself
-        spanning = [each for each in group.requirements if each.spans_tree]
-        missing = {
-            at: [each for each in spanning if not each.providers(self._world)[at]]
-            for at in (self._root, row)
-        }
-        at = min(missing, key=lambda at: len(missing[at]))
-        for single in missing[at]:
-            yield near_miss_facts.of_requirement(self._world, single, group, at)
+        if any(each.spans_tree for each in failed):
+            # that span a tree, and that the root, or the provider, does not meet itself
+            spanning = [each for each in group.requirements if each.spans_tree]
+            missing = {
+                at: [each for each in spanning if not each.providers(self._world)[at]]
+                for at in (self._root, row)
+            }
+            at = min(missing, key=lambda at: len(missing[at]))
+            yield from unmet_at(missing[at], group, at)
+        for at, granted in ((self._root, False), (row, True)):
+            others = (each for each in failed if each.can_be_granted is granted)
+            yield from unmet_at((each for each in others if not each.spans_tree), group, at)
 
     def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
         world = self._world
         if isinstance(joint, TraitTogether):
             row = assignment.rows[self._slotted.unsuffixed[0]]
-            return near_miss_facts.of_requirement(world, joint.requirement, joint.group, row)
+            return next(
+                near_miss_facts.of_requirements(world, [joint.requirement], joint.group, row)
+            )
         shortage = None
         if isinstance(joint, AmountTogether):
             name, needed = joint.resource_class, joint.needed
@@ -320,11 +322,12 @@ class _Root:
             if isinstance(requirement, ProviderRequirement) and not requirement.can_be_granted:
                 request = without_in(request, lack.group, requirement)
         slotted = SlottedRequest.of(request)
-        changed: dict[int, ProviderState] = {}
+        asked, changed = self._slotted.request, dict[int, ProviderState]()
+        unwanted = forbidden_names(asked.of_root).union(*(each.unwanted for each in asked.groups))
         for lack in lacks:
             for row in self._rows(lack):
                 state = changed.get(row, self._world.entries.state(row))
-                changed[row] = _with(state, lack, self._slotted.request)
+                changed[row] = _with(state, lack, unwanted)
         world = self._world.apply(changed.values())
         return _Root(world, slotted, self.name.uuid, self._deadline)
 
@@ -358,15 +361,14 @@ def _waived(given_up: Collection[JointCondition]) -> set[str]:
     return {joint.resource_class for joint in given_up if isinstance(joint, AmountTogether)}
 
 
-def _with(state: ProviderState, lack: Unmet, request: CandidateRequest) -> ProviderState:
+def _with(state: ProviderState, lack: Unmet, unwanted: frozenset[str]) -> ProviderState:
     """Return the provider with the missing names or amount, or without the forbidden names.
 
-    Of alternatives, names that the request forbids are not given, unless all are forbidden.
+    Of alternatives, ``unwanted`` names are not given, unless all are unwanted.
     """
     requirement, shortage, names = lack.requirement, lack.shortage, frozenset(lack.names)
     if isinstance(requirement, ProviderRequirement) and names:
-        groups = (group.unwanted for group in request.groups)
-        given = names - forbidden_names(request.of_root).union(*groups) or names
+        given = names - unwanted or names
         present: frozenset[str] = getattr(state, requirement.subject)
         after = present - names if requirement.is_forbidding else present | given
         changed: dict[str, Any] = {requirement.subject: after}

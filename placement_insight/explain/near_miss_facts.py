@@ -30,15 +30,16 @@ def named(snapshot: Snapshot, row: int) -> ProviderName:
     return ProviderName(provider.uuid, provider.name)
 
 
-def of_requirement(
-    snapshot: Snapshot, requirement: ProviderRequirement, group: RequestGroup, row: int
-) -> Unmet:
-    """Return a requirement without amounts that a provider does not meet.
+def of_requirements(
+    snapshot: Snapshot, unmet: Iterable[ProviderRequirement], group: RequestGroup, row: int
+) -> Iterator[Unmet]:
+    """Yield requirements without amounts that a provider does not meet.
 
-    If the requirement has alternatives, the alternatives that the group forbids are left out.
+    If a requirement has alternatives, the alternatives that the group forbids are left out.
     """
-    names = requirement.lacking(snapshot.entries.state(row), group.unwanted)
-    return Unmet(requirement, group.suffix, named(snapshot, row), names)
+    state, provider, unwanted = snapshot.entries.state(row), named(snapshot, row), group.unwanted
+    for requirement in unmet:
+        yield Unmet(requirement, group.suffix, provider, requirement.lacking(state, unwanted))
 
 
 def of_amount(

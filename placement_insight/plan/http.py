@@ -23,6 +23,7 @@ from placement_insight.plan.server_groups import ServerGroup, ServerGroups
 from placement_insight.plan.survival import Survival, hosts_by
 
 MOST_PROVIDERS: Final = 500
+MOST_KEPT: Final = 100
 KEEP = queries.described(
     "aggregates, none, or traits:PREFIX, such as traits:CUSTOM_AZ_",
     "^(aggregates|none|traits:[A-Z0-9_]+)$",
@@ -196,14 +197,17 @@ def _existing(noun: str, names: Sequence[str]) -> str:
 
 def keep_of(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Keep:
     """Return what a target must have of the root that a consumer leaves.  Raises: BadRequest."""
-    kept = values.get("keep", ())
-    if {"none", "aggregates"} <= set(kept):
+    kept = dict.fromkeys(values.get("keep", ()))
+    if len(kept) > MOST_KEPT:
+        raise BadRequest(f"keep has {len(kept):,} values; the maximum is {MOST_KEPT}. Give fewer.")
+    if {"none", "aggregates"} <= kept.keys():
         raise BadRequest(
             "keep is none and aggregates. Give one of them; traits:PREFIX can be given with both."
         )
     prefixes = tuple(each[7:] for each in kept if each.startswith("traits:"))
+    traits = _traits(snapshot) if prefixes else ()
     for prefix in prefixes:
-        if not any(name.startswith(prefix) for name in _traits(snapshot)):
+        if not any(name.startswith(prefix) for name in traits):
             raise BadRequest(_no_trait(snapshot, f"keep is traits:{prefix}", prefix))
     return Keep(
         aggregates="none" not in kept,
@@ -229,7 +233,8 @@ def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequenc
 
 
 def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterator[int]:
-    forest, sharing = snapshot.forest, snapshot.sharing.mask(snapshot.size)
+    forest, hosts = snapshot.forest, snapshot.hosts
+    sharing = snapshot.sharing.mask(snapshot.size)
     providers, members = (
         [canonical(text) for text in values.get(name, ())] for name in ("provider", "in_tree")
     )
@@ -239,15 +244,15 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
         )
     yield from (forest.row_of[uuid] for uuid in providers)
     yield from (forest.root.item(forest.row_of[uuid]) for uuid in members)
-    for text in values.get("member_of", ()):
-        having = snapshot.aggregates.get(canonical(text), NO_ROWS).numbers
-        if not len(having := having[snapshot.hosts[having] | ~sharing[having]]):
+    for text in dict.fromkeys(map(canonical, values.get("member_of", ()))):
+        having = snapshot.aggregates.get(text, NO_ROWS).numbers
+        if not len(having := having[hosts[having] | ~sharing[having]]):
             aggregates = [name for name, _ in hosts_by(snapshot, snapshot.aggregates)]
             raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
         yield from having.tolist()
-    for text in values.get("root_trait", ()):
+    for text in dict.fromkeys(values.get("root_trait", ())):
         having = snapshot.traits.get(text, NO_ROWS).numbers
-        if not len(having := having[snapshot.hosts[having]]):
+        if not len(having := having[hosts[having]]):
             traits = _existing("traits", _similar_first(text, _traits(snapshot)))
             raise BadRequest(_none(f"with root trait {text}", traits))
         yield from having.tolist()

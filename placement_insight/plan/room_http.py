@@ -3,14 +3,19 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
-from urllib.parse import parse_qsl
 
 import webob
 
 from placement.core.text import canonical
 from placement.engine.engine import View
 from placement.exception import BadRequest
-from placement.http.request import Request, accepts_json, requires_json
+from placement.http.request import (
+    MAX_QUERY_LENGTH,
+    Request,
+    accepts_json,
+    query_pairs,
+    requires_json,
+)
 from placement.parse import validation
 from placement.schemas.base import NAME, UUID, always, closed
 from placement_insight import http, policies, queries
@@ -28,7 +33,7 @@ _DEFAULT_LIMIT: Final = 5
 ROOM = always(
     closed(
         {
-            "query": {"type": "string", "minLength": 1},
+            "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY_LENGTH},
             "by": {"type": "string", "enum": ["move", "evict"]},
             "evictable": {
                 **closed(
@@ -62,7 +67,7 @@ def make_room(request: Request) -> webob.Response:
             "Evictable consumers are given exactly if by is evict. Add evictable, with one of "
             "project_ids, types, consumers and older_than, or remove it."
         )
-    asked = question(parse_qsl(body["query"], keep_blank_values=True), request.version)
+    asked = question(query_pairs(body["query"]), request.version)
     evictable = _evictable(**body["evictable"]) if "evictable" in body else None
 
     def write(view: View) -> Json:
@@ -91,7 +96,8 @@ def _evictable(
     older_than: str | None = None,
 ) -> Callable[[Holder], bool]:
     """Return whether a consumer may be evicted; it must meet all criteria.  Raises: BadRequest."""
-    uuids = frozenset(map(canonical, consumers))
+    uuids, projects = frozenset(map(canonical, consumers)), frozenset(project_ids)
+    names = frozenset(types)
     before: datetime | None = None
     if older_than is not None:
         name, prefix = "evictable.older_than", validation.PREFIX_OF_BODY
@@ -101,8 +107,8 @@ def _evictable(
         created = holder.created_at
         return (
             (not uuids or holder.uuid in uuids)
-            and (not project_ids or holder.project_id in project_ids)
-            and (not types or holder.type in types)
+            and (not projects or holder.project_id in projects)
+            and (not names or holder.type in names)
             and (before is None or created is None or created < before)
         )
 

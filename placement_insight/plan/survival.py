@@ -171,9 +171,10 @@ class Survival:
 
 def hosts_by(snapshot: Snapshot, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
     """Yield each aggregate or trait of hosts, in the order of their names, with the hosts."""
+    is_host = snapshot.hosts
     for name in sorted(sets):
         members = sets[name].numbers
-        if hosts := members[snapshot.hosts[members]].tolist():
+        if hosts := members[is_host[members]].tolist():
             yield name, hosts
 
 

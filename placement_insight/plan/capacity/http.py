@@ -4,7 +4,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
 
 import webob
 
@@ -15,7 +14,7 @@ from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical
 from placement.engine.engine import View
-from placement.http.request import Request, accepts_json
+from placement.http.request import Request, accepts_json, query_pairs
 from placement.microversion import Version
 from placement.parse import validation
 from placement.parse.candidates import candidate_request
@@ -116,7 +115,7 @@ def _shapes(request: Request, own: Mapping[str, Sequence[str]]) -> Sequence[Shap
             "shape, such as member_of, into its query."
         )
     return [
-        Shape.of(parse_qsl(text, keep_blank_values=True), request.version, int(share))
+        Shape.of(query_pairs(text), request.version, int(share))
         for text, share in zip(texts, shares, strict=True)
     ]
 
