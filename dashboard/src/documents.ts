@@ -183,7 +183,7 @@ export interface Outcome {
   hosts: number;
   consumers: number;
   stuck: number;
-  lacks: Record<string, number>;
+  reason: string;
 }
 
 export interface Survival {

@@ -18,10 +18,14 @@ const FEWEST = 2;
 // R9 is before R10.
 const byNumber = new Intl.Collator("en", { numeric: true });
 
+// As the service counts them: roots with COMPUTE_NODE, or with consumers, which use something.
 function hosts(cloud: Cloud): Provider[] {
-  return [...cloud.roots.keys()]
-    .flatMap((uuid) => cloud.providers.get(uuid) ?? [])
-    .filter(({ traits }) => !traits.includes(SHARING_TRAIT));
+  return [...cloud.roots.values()].flatMap(({ uuid, amounts }) => {
+    const host = cloud.providers.get(uuid);
+    const isUsed = [...amounts.values()].some(({ used }) => used > 0);
+    const isHost = host?.traits.includes("COMPUTE_NODE") || isUsed;
+    return host && isHost && !host.traits.includes(SHARING_TRAIT) ? [host] : [];
+  });
 }
 
 // What the hosts can be grouped by: aggregates, and the prefixes that several traits of hosts

@@ -110,12 +110,16 @@ test("a change of usage can leave the order behind", () => {
 
 test("domains that the time limit left out are not determined; R9 is before R10", () => {
   const racks = ["R10", "R9", "R8"];
-  const cloud = cloudOf(...racks.map((rack) => host(rack, {}, { traits: [`CUSTOM_RACK_${rack}`] })));
+  const cloud = cloudOf(
+    ...racks.map((rack) => host(rack, {}, { traits: ["COMPUTE_NODE", `CUSTOM_RACK_${rack}`] })),
+    host("segment", { IPV4_ADDRESS: [254, 0] }, { traits: ["CUSTOM_RACK_R9"] }),
+    host("R9b", { VCPU: [8, 1] }, { traits: ["CUSTOM_RACK_R9"] }),
+  );
   const left = { domains: 3, survive: 2, undetermined: 1, skipped: 0, not: [], unknown: [], assumes: [] };
   const survival = { ...left, left_out: ["CUSTOM_RACK_R10"] };
   const domains = domainsOf(cloud, "root_trait:CUSTOM_RACK_", survival, String);
   assert.deepEqual(
-    domains.map(({ label, verdict }) => [label, verdict]),
-    [["R8", "fits"], ["R9", "fits"], ["R10", "undetermined"]],
+    domains.map(({ label, hosts, verdict }) => [label, hosts, verdict]),
+    [["R8", 1, "fits"], ["R9", 2, "fits"], ["R10", 1, "undetermined"]],
   );
 });

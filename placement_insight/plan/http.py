@@ -20,7 +20,7 @@ from placement_insight.plan import document, sql
 from placement_insight.plan.drain import drain
 from placement_insight.plan.model import Keep, Scene, with_children
 from placement_insight.plan.server_groups import ServerGroup, ServerGroups
-from placement_insight.plan.survival import Survival, hosts_by
+from placement_insight.plan.survival import COMPUTE_NODE, Survival, hosts_by
 
 MOST_PROVIDERS: Final = 500
 MOST_KEPT: Final = 100
@@ -169,7 +169,10 @@ def show_survival(request: Request) -> webob.Response:
 def _no_domain(snapshot: Snapshot, by: str, prefix: str) -> str:
     """Return the sentence about hosts that cannot be grouped as requested."""
     if by == "root":
-        return "by is root, and there are no hosts: sharing providers do not count."
+        return (
+            f"by is root, and there are no hosts: roots with the trait {COMPUTE_NODE} or with "
+            "consumers, and not only shared."
+        )
     if by == "aggregate":
         return "by is aggregate, and no host has one. Give by=root or by=root_trait:PREFIX."
     return _no_trait(snapshot, f"by is root_trait:{prefix}", prefix)
@@ -183,7 +186,7 @@ def _no_trait(snapshot: Snapshot, condition: str, prefix: str) -> str:
 
 def _traits(snapshot: Snapshot) -> Sequence[str]:
     """Return the traits of hosts."""
-    return [name for name, _ in hosts_by(snapshot, snapshot.traits)]
+    return [name for name, _ in hosts_by(snapshot.hosts, snapshot.traits)]
 
 
 def _similar_first(unknown: str, names: Sequence[str]) -> Sequence[str]:
@@ -247,7 +250,7 @@ def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterat
     for text in dict.fromkeys(map(canonical, values.get("member_of", ()))):
         having = snapshot.aggregates.get(text, NO_ROWS).numbers
         if not len(having := having[hosts[having] | ~sharing[having]]):
-            aggregates = [name for name, _ in hosts_by(snapshot, snapshot.aggregates)]
+            aggregates = [name for name, _ in hosts_by(hosts, snapshot.aggregates)]
             raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
         yield from having.tolist()
     for text in dict.fromkeys(values.get("root_trait", ())):

@@ -11,13 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial, reduce
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
 from placement.core.requirement import MemberOf, ProviderRequirement, RootTrait
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import Rows
+from placement.core.snapshot.rows import NO_ROWS, Mask, Rows, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement_insight.plan.drain import drain
@@ -38,6 +39,7 @@ _EMPTIEST = 128
 """The least number of hosts that the quick check uses for each root of the domain."""
 
 _AT_ONCE = 16_384
+COMPUTE_NODE: Final = "COMPUTE_NODE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,11 @@ class Outcome:
 
 
 class Survival:
-    """The consumers of a snapshot by root, and what happens if roots fail.
+    """The consumers of a snapshot by root, and what happens if hosts fail.
 
-    ``skipped`` is the number of consumers with allocations in several trees.
+    ``hosts`` are the roots with consumers or with the trait COMPUTE_NODE: no routed segment, and
+    no agent without parent. ``skipped`` is the number of consumers with allocations in several
+    trees.
     """
 
     def __init__(
@@ -88,8 +92,12 @@ class Survival:
         self._is_host = snapshot.hosts[snapshot.forest.root]
         self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
         self.skipped = 0
+        self.hosts = snapshot.hosts
         with suppress(SearchDeadlineExceeded):  # then no domain is determined
             self._read(groups, NeedsReader(snapshot, self._is_host, keep))
+            is_host = mask_of(numbers(self._by_root), snapshot.size)
+            is_host[snapshot.traits.get(COMPUTE_NODE, NO_ROWS).numbers] = True
+            self.hosts = snapshot.hosts & is_host
         self._quick = _QuickCheck(snapshot)
 
     def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
@@ -107,13 +115,13 @@ class Survival:
         """Yield the domains: each host, or the hosts of each aggregate or root trait."""
         snapshot = self._snapshot
         if by == "root":
-            for row in np.flatnonzero(snapshot.hosts).tolist():
+            for row in np.flatnonzero(self.hosts).tolist():
                 provider = snapshot.entries.state(row).provider
                 yield Domain(provider.uuid, provider.name, (row,))
             return
         sets = snapshot.aggregates if by == "aggregate" else snapshot.traits
         one = MemberOf.one if by == "aggregate" else RootTrait.one
-        for name, roots in hosts_by(snapshot, sets):
+        for name, roots in hosts_by(self.hosts, sets):
             if name.startswith(prefix):
                 yield Domain(name, name, roots, frozenset({one(name)}))
 
@@ -169,9 +177,8 @@ class Survival:
         return Scene.in_order(self._snapshot, with_children(self._snapshot, domain.roots), demands)
 
 
-def hosts_by(snapshot: Snapshot, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
+def hosts_by(is_host: Mask, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
     """Yield each aggregate or trait of hosts, in the order of their names, with the hosts."""
-    is_host = snapshot.hosts
     for name in sorted(sets):
         members = sets[name].numbers
         if hosts := members[is_host[members]].tolist():

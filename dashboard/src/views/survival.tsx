@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import type { Outcome, Survival } from "../documents";
-import { amounts, decimal, plural } from "../format";
+import { decimal, plural } from "../format";
 import { Breakable, Empty, Failure, Loading, Name, Select } from "../parts";
 import { addressOf, changed } from "../router";
 import { useLoaded, useShared } from "../state";
@@ -73,15 +73,15 @@ function Failures(props: { outcomes: Outcome[]; nameOf: (id: string) => string }
   return (
     <Table
       caption="Consumers without another host"
-      columns={["Domain", number("Hosts"), number("Consumers"), number("Without a host"), "They need"]}
-      rows={props.outcomes.map(({ domain, hosts, consumers, stuck, lacks }) => ({
+      columns={["Domain", number("Hosts"), number("Consumers"), number("Without a host"), "Reason"]}
+      rows={props.outcomes.map(({ domain, hosts, consumers, stuck, reason }) => ({
         key: domain,
         cells: [
           <Name text={props.nameOf(domain)} whole={domain} />,
           decimal(hosts),
           decimal(consumers),
           decimal(stuck),
-          <Breakable text={amounts(lacks) || WORDS.undetermined} />,
+          <Breakable text={reason} nameOf={props.nameOf} />,
         ],
       }))}
     />

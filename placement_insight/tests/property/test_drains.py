@@ -80,7 +80,7 @@ def survives(seed: int) -> str:
     tree = {at for at in range(len(case.states)) if root_of(case.states, at) in gone}
     sources = {force.source(held) for held in case.consumers.values()}
     is_host = all(SHARING_TRAIT not in case.states[at].traits for at in gone)
-    if tree != case.drained or not is_host or len(gone) > 1 or not sources <= gone:
+    if tree != case.drained or not is_host or len(gone) > 1 or sources != gone:
         return "another case"
     groups = [Group(by_row(held, row_of), 1) for held in case.consumers.values()]
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)

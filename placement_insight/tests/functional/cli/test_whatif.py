@@ -24,8 +24,10 @@ def openstack(tmp_path_factory):
     with ApiProcess(tmp_path_factory.mktemp("api"), "--development", "--port", "0") as service:
         service.get()
         cn1 = add_host(service.url, "cn1.example.org", aggregates=[RACK], VCPU=16)
-        add_host(service.url, "cn2.example.org", VCPU=8)
-        add_host(service.url, "cn3.example.org", aggregates=[RACK], VCPU=4)
+        add_host(service.url, "cn2.example.org", traits=["COMPUTE_NODE"], VCPU=8)
+        add_host(
+            service.url, "cn3.example.org", traits=["COMPUTE_NODE"], aggregates=[RACK], VCPU=4
+        )
         add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
         add_claim(service.url, LARGE, {cn1: {"VCPU": 12}})
         yield Client(service.url)

@@ -125,27 +125,26 @@ def test_a_shape_fits_after_a_move(small, open_page):
 def test_what_survives_a_failure(small_to_change, open_page):
     service = small_to_change
     aggregate = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
+
+    def configure(host, noun, names):
+        path = f"/resource_providers/{host}"
+        generation = service.send("GET", path)["generation"]
+        body = {"resource_provider_generation": generation, noun: names}
+        service.send("PUT", f"{path}/{noun}", body)
+
     for host in (HOST, MARKUP):
-        body = {
-            "aggregates": [aggregate],
-            "resource_provider_generation": 2 if host == HOST else 1,
-        }
-        service.send("PUT", f"/resource_providers/{host}/aggregates", body)
+        configure(host, "aggregates", [aggregate])
+        configure(host, "traits", ["COMPUTE_NODE"])
     page = open_page(f"{service.url}{PAGE}#/survival")
     wait_for_text(page, "0 of 1 domain survive")
     domains = page.get_by_role("list", name="Domains")
     assert "does not survive" in domains.inner_text()
     assert "2 hosts" in domains.inner_text()
     failures = page.get_by_role("table").filter(has_text="Without a host")
-    assert "VCPU 4" in failures.inner_text()
+    assert "there is no other enabled host" in failures.inner_text()
     for host, trait in ((HOST, "CUSTOM_RACK_1"), (MARKUP, "CUSTOM_RACK_2")):
         service.send("PUT", f"/traits/{trait}")
-        generation = service.send("GET", f"/resource_providers/{host}/traits")
-        body = {
-            "traits": [trait],
-            "resource_provider_generation": generation["resource_provider_generation"],
-        }
-        service.send("PUT", f"/resource_providers/{host}/traits", body)
+        configure(host, "traits", ["COMPUTE_NODE", trait])
     page.get_by_label("Fails at once").select_option("root_trait:CUSTOM_RACK_")
     wait_for_text(page, "2 of 2 domains survive")
     racks = page.get_by_role("list", name="Domains").get_by_role("link")

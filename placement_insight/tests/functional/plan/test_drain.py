@@ -70,7 +70,8 @@ def follow(http, plan, gone):
 @pytest.mark.parametrize("used", [0, -1])
 def test_allocations_below_one_need_nothing(http, store, used):
     """The API refuses them; a broken database may have them."""
-    host, _other = (new_provider(store, VCPU=8) for _ in range(2))
+    host, other = (new_provider(store, VCPU=8) for _ in range(2))
+    configure(http, other, "traits", ["COMPUTE_NODE"])
     broken, consumer = (claim(http, {host: {"VCPU": amount}}) for amount in (1, 2))
     is_broken = allocations_table.c.consumer_id == broken
     update = allocations_table.update().where(is_broken).values(used=used)

@@ -23,6 +23,13 @@ def http(application):
     return webtest.TestApp(application)
 
 
+def new_host(http, store, name=None, **inventories):
+    """Create an empty host as nova does."""
+    host = new_provider(store, name, **inventories)
+    configure(http, host, "traits", ["COMPUTE_NODE"])
+    return host
+
+
 def survival(http, query="by=root"):
     return http.get(f"/insight/survival?{query}", headers=HEADERS).json
 
@@ -68,7 +75,7 @@ def test_hosts_aggregates_and_racks(http, store):
 def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
     host = new_provider(store, "host", VCPU=16)
     child = new_provider(store, "child", host, VGPU=4)
-    other = new_provider(store, "other", VCPU=8)
+    other = new_host(http, store, "other", VCPU=8)
     for _ in range(3):
         claim(http, {host: {"VCPU": 2}, child: {"VGPU": 1}})
     claim(http, {host: {"VCPU": 2}}, kind="MIGRATION")
@@ -81,8 +88,7 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
 
 
 def test_servers_on_storage_that_another_host_shares_are_skipped(http, store):
-    host = new_provider(store, "host", VCPU=8)
-    other = new_provider(store, "other", VCPU=8)
+    host, other = (new_host(http, store, name, VCPU=8) for name in ("host", "other"))
     storage = new_provider(store, "storage", other, DISK_GB=10)
     configure(http, storage, "traits", [SHARING_TRAIT])
     for each in (host, storage):
@@ -90,6 +96,20 @@ def test_servers_on_storage_that_another_host_shares_are_skipped(http, store):
     claim(http, {host: {"VCPU": 2}, storage: {"DISK_GB": 8}})  # it needs both hosts
     document = survival(http, "keep=none")
     assert (document["verdict"], document["survive"], document["skipped"]) == ("fits", 2, 1)
+
+
+def test_roots_that_are_no_hosts_are_no_domains(http, store):
+    """A routed segment of Neutron has an aggregate; an agent can be left without its host."""
+    host, used = new_host(http, store, VCPU=8), new_provider(store, VCPU=8)
+    claim(http, {used: {"VCPU": 2}})
+    segment = new_provider(store, IPV4_ADDRESS=254)
+    new_provider(store, "agent", NET_BW_EGR_KILOBIT_PER_SEC=1000)
+    assert survival(http)["domains"] == 2
+    configure(http, segment, "aggregates", RACKS[1:])
+    refused = http.get("/insight/survival?by=aggregate", headers=HEADERS, status=400)
+    assert "no host has one" in refused.text
+    configure(http, host, "aggregates", RACKS)
+    assert survival(http, "by=aggregate")["domains"] == 2
 
 
 def test_repeated_rows_of_a_broken_database_add_up(http, store):
@@ -113,7 +133,7 @@ def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch
 
 
 def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch):
-    hosts = [new_provider(store, VCPU=8) for _ in range(3)]
+    hosts = [new_host(http, store, VCPU=8) for _ in range(3)]
     claim(
         http, {hosts[0]: {"VCPU": 2}, new_provider(store, "child", hosts[0], VGPU=4): {"VGPU": 1}}
     )
@@ -126,7 +146,7 @@ def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch
 
 
 def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
-    new_provider(store, VCPU=8)
+    new_host(http, store, VCPU=8)
     events = []
     groups = sql.groups
 
