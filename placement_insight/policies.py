@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from oslo_policy.policy import DocumentedRuleDefault, RuleDefault
 
-from placement.policies import Resource
+from placement.policies import ProjectRule, Resource
 
 _INSIGHT = Resource("insight:", "/insight")
 SHOW = _INSIGHT.rule("show", "Show what the operator surface offers.", "GET")
@@ -23,6 +23,7 @@ LIST_REQUESTS = _INSIGHT.rule(
     "List or count requests that found no candidates, and claims that were refused.",
     "GET /requests",
     "GET /requests/summary",
+    kind=ProjectRule,
 )
 SHOW_REQUEST = _INSIGHT.rule(
     "requests:show", "Show what is recorded with a request id.", "GET /requests/{request_id}"
@@ -30,7 +31,9 @@ SHOW_REQUEST = _INSIGHT.rule(
 CAPACITY = _INSIGHT.rule(
     "capacity", "Show how often a shape can still be claimed.", "GET /capacity"
 )
-CONSUMERS = _INSIGHT.rule("consumers", "List consumers with their allocations.", "GET /consumers")
+CONSUMERS = _INSIGHT.rule(
+    "consumers", "List consumers with their allocations.", "GET /consumers", kind=ProjectRule
+)
 FINDINGS = _INSIGHT.rule("findings", "List what an audit of the database finds.", "GET /findings")
 IDENTITY = _INSIGHT.rule(
     "identity", "List the providers that a host name or UUID could mean.", "GET /identity"

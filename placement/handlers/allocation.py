@@ -81,10 +81,9 @@ def show_usages_of_provider(request: Request) -> webob.Response:
 @accepts_json
 def show_usages(request: Request) -> webob.Response:
     """Return the usage of a project: by class; since 1.38 by consumer type and class."""
-    pairs, store = request.query_pairs, request.services.store
-    # A reader may see the usage of the own project. Authorization precedes validation.
-    request.can(policies.SHOW_USAGES_OF_PROJECT, {"project_id": dict(pairs).get("project_id")})
-    query = parse.of_project(pairs, request.version)
+    request.can(policies.SHOW_USAGES_OF_PROJECT)
+    store = request.services.store
+    query = parse.of_project(request.query_pairs, request.version)
     if request.version < (1, 38):
         body = render.of_project(usage.of_project(store, query.project_id, query.user_id))
     else:

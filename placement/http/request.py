@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import parse_qsl
@@ -23,6 +23,7 @@ from placement.engine.shared import SharedRuns
 from placement.events import VERSION, Observer
 from placement.http import request_body
 from placement.microversion import Version
+from placement.policies import ProjectRule
 from placement.policy import Policy
 from placement.surface import Reports
 
@@ -98,16 +99,17 @@ class Request(webob.Request):  # type: ignore[misc]
         """The services available to handlers."""
         return cast("Services", self.environ[SERVICES])
 
-    def can(self, rule: RuleDefault, target: Mapping[str, Any] | None = None) -> None:
-        """Return if the policy allows this; the default target is the caller's project.
+    def can(self, rule: RuleDefault) -> None:
+        """Return if the policy allows this; the target is the project that the query names.
 
-        Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed.
+        Raises: PolicyNotAuthorized, ScopeNotAuthorized, PolicyCheckFailed; BadRequest if the rule
+        is a ProjectRule, and the query is not valid UTF-8.
         """
-        caller = self.context
-        if target is None:
-            target = {"project_id": caller.project_id, "user_id": caller.user_id}
+        target = {}
+        if isinstance(rule, ProjectRule):
+            target = {name: text for name, text in self.query_pairs if name == "project_id"}
         decisions = self.services.policy.decisions()
-        decisions.authorize(rule.name, target, caller.to_policy_values())
+        decisions.authorize(rule.name, target, self.context.to_policy_values())
 
     @property
     def route(self) -> dict[str, str]:

@@ -60,6 +60,10 @@ RULES = (
 )
 
 
+class ProjectRule(policy.DocumentedRuleDefault):
+    """The rule of an operation whose query can name a project: the target of the rule."""
+
+
 class Resource(NamedTuple):
     """A resource of the API: the beginning of the names of its rules, and its path."""
 
@@ -67,11 +71,16 @@ class Resource(NamedTuple):
     path: str
 
     def rule(
-        self, action: str, text: str, *operations: str, check: str = ADMIN_OR_SERVICE
+        self,
+        action: str,
+        text: str,
+        *operations: str,
+        check: str = ADMIN_OR_SERVICE,
+        kind: type[policy.DocumentedRuleDefault] = policy.DocumentedRuleDefault,
     ) -> policy.DocumentedRuleDefault:
         """Return the rule of an action; an operation is a method, and the rest of the path."""
         pairs = [operation.partition(" ") for operation in operations]
-        return policy.DocumentedRuleDefault(
+        return kind(
             name=f"placement:{self.name}{action}",
             check_str=check,
             description=text,
@@ -134,6 +143,7 @@ SHOW_USAGES_OF_PROJECT = _API.rule(
     "Show what a project uses; also allowed to readers of that project.",
     "GET /usages",
     check=ADMIN_OR_PROJECT_READER_OR_SERVICE,
+    kind=ProjectRule,
 )
 
 _TRAITS = Resource("traits:", "/traits")

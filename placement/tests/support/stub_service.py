@@ -48,8 +48,7 @@ create = microversion.by_version({("1.2", "1.6"): _create})
 
 
 def usages(request):
-    project = dict(request.query_pairs).get("project_id")
-    request.can(policies.SHOW_USAGES_OF_PROJECT, {"project_id": project})
+    request.can(policies.SHOW_USAGES_OF_PROJECT)
     return json_response(request, b"{}", modified_at=None)
 
 

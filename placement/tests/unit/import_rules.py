@@ -52,7 +52,7 @@ INTERNAL = {
     "profiling": set(),
     "http": {
         *(*_STORE, "http", "conf", "policy", "engine", "events", "errors", "microversion"),
-        *("profiling", "surface"),
+        *("profiling", "surface", "policies"),
     },
     "handlers": {
         *("handlers", "http", "objects", "parse", "render", "policies", "microversion", "core"),

@@ -303,6 +303,32 @@ def test_each_rule_closes_its_operations_and_no_others(policy_file, http):
         assert refused(http, LATEST | JSON | {"X-Roles": "admin,service"}) == closed, rule
 
 
+OF_PROJECTS = [
+    "rule:admin_or_project_reader_or_service_api",
+    "project_id:%(project_id)s or user_id:%(user_id)s",
+]
+OWN, OTHER = "project_id=own", "project_id=other"
+QUERIES = ["", OWN, OTHER, f"{OTHER}&{OWN}", f"{OWN}&{OTHER}", "project_id=", "project_id=None"]
+
+
+@pytest.mark.parametrize("check", OF_PROJECTS)
+def test_a_rule_with_a_project_means_the_project_of_the_query(policy_file, http, check):
+    for rule, routes in OPERATIONS.items():
+        policy_file.write_text(f'"{rule}": "{check}"\n')
+        expected = {OWN, f"{OTHER}&{OWN}"} if rule == "placement:usages" else set()
+        for route in routes:
+            assert queries_of_a_reader(http, route) == expected, rule
+
+
+def queries_of_a_reader(http, route):
+    """Return the queries that the policy allows a reader of the project ``own``."""
+    method, path = route
+    reader = LATEST | JSON | {"X-Auth-Token": "somebody:own", "X-Roles": "reader"}
+    return {
+        query for query in QUERIES if refused(http, reader, [(method, f"{path}?{query}")]) == set()
+    }
+
+
 def refused(http, headers, routes=ROUTES):
     """Return the routes that the policy keeps from the caller."""
     return {

@@ -9,7 +9,11 @@ from placement.tests.functional.http.test_http_errors import (
     JSON,
     LATEST,
     NOBODY,
+    OF_PROJECTS,
+    OTHER,
+    OWN,
     last_line,
+    queries_of_a_reader,
     refused,
     request,
 )
@@ -72,6 +76,16 @@ def test_each_rule_closes_its_operations_and_no_others(policy_file, http):
     for rule, closed in OPERATIONS.items():
         policy_file.write_text(f'"{rule}": "!"\n')
         assert refused(http, LATEST | JSON | {"X-Roles": "admin,service"}, ROUTES) == closed, rule
+
+
+@pytest.mark.parametrize("check", OF_PROJECTS)
+def test_a_rule_with_a_project_means_the_project_of_the_query(policy_file, http, check):
+    of_project = {"placement:insight:consumers", "placement:insight:requests:list"}
+    for rule, routes in OPERATIONS.items():
+        policy_file.write_text(f'"{rule}": "{check}"\n')
+        expected = {OWN, f"{OTHER}&{OWN}"} if rule in of_project else set()
+        for route in routes:
+            assert queries_of_a_reader(http, route) == expected, rule
 
 
 def test_methods_that_a_path_has_not_are_refused_with_those_it_has(http):
