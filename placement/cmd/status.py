@@ -30,7 +30,6 @@ from placement.db.tables import (
     resource_providers,
     traits,
 )
-from placement.policy import files as policy_checks
 
 CANNOT_CHECK = 255
 MIGRATE = "Run `placement-manage db online_data_migrations`."
@@ -153,12 +152,11 @@ class Checks(upgradecheck.UpgradeCommands):
         return common_checks.check_policy_json(self, self.conf)
 
     def _policy_rules(self) -> Result:
-        files = list(policy.policy_files(self.conf))
-        problems = list(policy_checks.problems(files, policy.rule_names()))
-        if problems:
-            return _result(Code.FAILURE, problems, "; ")
-        unknown = policy_checks.unknown_rules(files, policy.rule_names())
-        return _result(Code.WARNING, unknown, "; ", ". Correct or remove these rules.")
+        try:
+            _, warnings = policy.load(self.conf)
+        except RuntimeError as error:
+            return Result(Code.FAILURE, str(error))
+        return _result(Code.WARNING, warnings, "; ", ". Correct or remove these rules.")
 
     def _startup(self) -> Result:
         """Check the conditions for the start of the API; its start may upgrade the schema."""

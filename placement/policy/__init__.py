@@ -12,8 +12,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,16 +24,15 @@ from requests import RequestException
 
 from placement import exception, policies
 from placement.conf.base import config_files
-from placement.policy import requirements
-from placement.policy.files import problems
+from placement.policy import files, judgement, requirements
 
 LOG = logging.getLogger(__name__)
 
 _SECONDS_BETWEEN_SEARCHES = 1.0
 
 # External checks raise OSError if the connection fails, RuntimeError after a timeout or without
-# their certificate, KeyError if the URL has an attribute that the target does not have.
-_FAILURES = (OSError, RuntimeError, KeyError)
+# their certificate.
+_FAILURES = (OSError, RuntimeError)
 
 _MAX_REMEMBERED = 1000
 
@@ -84,15 +84,15 @@ class Policy:
     """The effective rules: the defaults, overridden by the policy files.
 
     A changed file takes effect at the next check, a new file within a second. If a file or a
-    directory cannot be read, the error is logged and the current rules stay.
+    directory cannot be read, the error is logged once and the current rules stay.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._reloading = threading.Lock()
         self._search_at = 0.0
-        self._stamps = _stamps(policy_files(conf))
-        self._decisions = PolicyDecisions(_loaded(conf))
+        self._stamps = _stamps(_watched(conf))
+        self._decisions = _decisions(conf)
 
     def decisions(self) -> PolicyDecisions:
         """Return the decisions of the current rules, which do not change any more."""
@@ -107,44 +107,69 @@ class Policy:
         if time.monotonic() < self._search_at:
             return False
         self._search_at = time.monotonic() + _SECONDS_BETWEEN_SEARCHES
-        try:
-            return stamps.keys() != set(policy_files(self._conf))
-        except OSError:  # a directory that cannot be read: the reload logs it
-            return True
+        return stamps.keys() != set(_watched(self._conf))
 
     def _reload(self) -> None:
         """Read the files again; concurrent requests use the previous rules until this is done."""
         if not self._reloading.acquire(blocking=False):
             return
         try:
-            self._stamps = _stamps(policy_files(self._conf))
-            self._decisions = PolicyDecisions(_loaded(self._conf))
+            self._stamps = _stamps(_watched(self._conf))
+            self._decisions = _decisions(self._conf)
+        except RuntimeError as error:
+            LOG.error("%s The previous rules stay in force.", error)  # noqa: TRY400
         except Exception:
-            LOG.exception("The policy files cannot be loaded; the previous rules stay in force")
+            LOG.exception("The policy files cannot be loaded. The previous rules stay in force.")
         finally:
             self._reloading.release()
 
 
-def _loaded(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
-    """Return an enforcer that has read the policy files and does not read them again.
+def _decisions(conf: cfg.ConfigOpts) -> PolicyDecisions:
+    enforcer, warnings = load(conf)
+    if warnings:
+        LOG.warning("Policy files: %s", "; ".join(warnings))
+    return PolicyDecisions(enforcer)
 
-    Raises: RuntimeError if a file is not valid.
+
+def load(conf: cfg.ConfigOpts) -> tuple[oslo_policy.Enforcer, Sequence[str]]:
+    """Return an enforcer that has the rules of the policy files, and sentences for operators.
+
+    Raises: RuntimeError with all problems of the files.
     """
-    enforcer = _enforcer(conf)
     try:
-        enforcer.load_rules()
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        reason = next(problems(policy_files(conf), rule_names()), " ".join(str(error).split()))
-        raise _invalid(conf, reason) from error
+        return _load(conf)
+    except RecursionError:
+        raise _invalid(["the checks are nested too deeply."]) from None
+
+
+def _load(conf: cfg.ConfigOpts) -> tuple[oslo_policy.Enforcer, Sequence[str]]:
+    try:
+        contents = [files.read(path) for path in policy_files(conf)]
+    except OSError as error:
+        raise _invalid([f"{error.filename} cannot be read: {error.strerror}."]) from None
+    entries = [entry for file in contents for entry in file.entries]
+    if any(file.problems for file in contents):
+        raise _invalid(problem for file in contents for problem in file.problems)
+    if problems := list(chain.from_iterable(map(judgement.evaluation_problems, entries))):
+        raise _invalid(problems)
+    enforcer = _enforcer(conf)
+    enforcer.load_rules()
+    read = {str(name): rule.check for name, rule in enforcer.file_rules.items()}
+    if read != {entry.name: entry.rule.check for entry in entries}:
+        raise _invalid(["they changed while they were read. Try again."])
     if rules := requirements.loop(enforcer.rules):
-        raise _invalid(conf, f"these rules refer to each other in a loop: {', '.join(rules)}")
-    enforcer.use_conf = False
-    return enforcer
+        raise _invalid([f"these rules refer to each other in a loop: {', '.join(rules)}."])
+    if problems := list(judgement.problems(entries, enforcer.rules)):
+        raise _invalid(problems)
+    replaced = [sentence for file in contents for sentence in file.replaced]
+    warnings = [*replaced, *judgement.warnings(entries, enforcer)]
+    checks = {name: judgement.guarded(check) for name, check in enforcer.rules.items()}
+    enforcer.set_rules(checks, use_conf=False)
+    return enforcer, warnings
 
 
-def _invalid(conf: cfg.ConfigOpts, reason: str) -> RuntimeError:
-    files = ", ".join(policy_files(conf))
-    return RuntimeError(f"The policy files cannot be read: {reason}. Check {files}.")
+def _invalid(problems: Iterable[str]) -> RuntimeError:
+    return RuntimeError(f"The policy files cannot be loaded: {' '.join(problems)}")
 
 
 def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
@@ -156,28 +181,41 @@ def _enforcer(conf: cfg.ConfigOpts) -> oslo_policy.Enforcer:
     return enforcer
 
 
-def rule_names() -> Iterator[str]:
-    """Yield the names of the rules of the service."""
-    return (rule.name for rule in policies.list_rules())
-
-
 def policy_files(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Yield the existing policy files and directories.  Cost: about 100 us."""
-    for name in (conf.oslo_policy.policy_file, *conf.oslo_policy.policy_dirs):
-        path = conf.find_file(name)
-        if path:
-            yield path
-            if os.path.isdir(path):
-                yield from (entry.path for entry in os.scandir(path))
+    """Yield the policy files, each before those that override it.  Cost: about 100 us.
+
+    Raises: OSError.
+    """
+    if path := conf.find_file(conf.oslo_policy.policy_file):
+        yield path
+    for directory in _directories(conf):
+        with os.scandir(directory) as listed:
+            yield from sorted(
+                each.path for each in listed if not each.is_dir() and each.name[0] != "."
+            )
+
+
+def _directories(conf: cfg.ConfigOpts) -> Iterator[str]:
+    return filter(None, map(conf.find_file, conf.oslo_policy.policy_dirs))
+
+
+def _watched(conf: cfg.ConfigOpts) -> Iterator[str]:
+    """Yield the files and directories whose changes are detected."""
+    yield from _directories(conf)
+    with suppress(OSError):  # the reload reports it
+        yield from policy_files(conf)
 
 
 def _stamps(paths: Iterable[str]) -> _Stamps:
-    """Return time, size and inode of each path, to detect changes.  Cost: 2 us per path."""
+    """Return time, size and inode of each path, to detect changes.  Cost: 2 us per path.
+
+    The time is that of the last change, also of the permissions.
+    """
     stamps: _Stamps = dict.fromkeys(paths)
     for path in stamps:
         with suppress(OSError):
             status = os.stat(path)
-            stamps[path] = status.st_mtime_ns, status.st_size, status.st_ino
+            stamps[path] = status.st_ctime_ns, status.st_size, status.st_ino
     return stamps
 
 
@@ -188,8 +226,6 @@ def _reason(error: BaseException) -> str:
     requests contain the URL, errors of the operating system do not.
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, KeyError):
-        return f"the target has no attribute {text}"
     request = getattr(error, "request", None) or getattr(error.__context__, "request", None)
     if isinstance(error, RequestException):
         text = _system_error(error) or type(error).__name__

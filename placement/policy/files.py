@@ -1,111 +1,136 @@
-"""Errors in policy files, as sentences with file and line.
+"""Policy files, each read once, and whether their entries can be read.
 
-oslo.policy reports YAML errors without the name of the file, and turns a check that it cannot read
-into one that refuses everyone, with a traceback in the log.
+oslo.policy reads null, and other empty values, as a check that allows everyone. It reads a check
+that it does not understand, or a part of one, as a check that denies everyone.
 """
 
 import logging
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import yaml
 from oslo_policy import policy as oslo_policy
 
 from placement.policy import requirements
 
+_URL = re.compile(r"(https?:).*", re.DOTALL)
+_OPERATORS = {"and", "or", "not"}
+_ADVICE = 'Write "!" in quotes to deny everyone, "@" to allow everyone.'
 
-def problems(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
-    """Yield the problems of policy files; directories among the paths are skipped.
 
-    ``known_rules`` are the rules of the service; a file may define other rules and refer to them.
+class Entry(NamedTuple):
+    """An entry of a policy file: the check of a rule, as YAML reads it.
+
+    ``is_quoted`` is whether it is written in quotes: without them, nothing is an empty text, too.
     """
-    files = [path for path in paths if not os.path.isdir(path) and _is_read(path)]
-    contents: dict[str, Mapping[str, Any]] = {}
-    for path in files:
+
+    place: str
+    name: str
+    value: Any
+    is_quoted: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: the check of {self.name}"
+
+    @property
+    def rule(self) -> oslo_policy.RuleDefault:
+        """The rule, whose check oslo.policy parses without its messages in the log."""
+        logger = logging.getLogger("oslo_policy")
+        level = logger.level
+        logger.setLevel(logging.CRITICAL + 1)
         try:
-            contents[path] = _parsed(path)
-        except (ValueError, OSError) as error:
-            yield f"{path} {error}"
-    rule_names = {*known_rules, *(name for rules in contents.values() for name in rules)}
-    for path, rules in contents.items():
-        for name, check in rules.items():
-            for problem in _problems_of(check, rule_names):
-                yield f"{path}, line {_line_of(path, name)}: the check of {name} {problem}"
+            return oslo_policy.RuleDefault(self.name, self.value)
+        finally:
+            logger.setLevel(level)
+
+    @property
+    def problem(self) -> str:
+        """A sentence that says why the check cannot be read; empty if it can."""
+        if self.value == "" and self.is_quoted:
+            return ""
+        texts = _texts(self.value)
+        if texts is None:
+            return f"{self} is {shown(self.value)}, which is no check. {_ADVICE}"
+        try:
+            leaves = list(map(str, requirements.leaves(self.rule.check)))
+        except RecursionError:
+            return f"{self} is nested too deeply."
+        if leaves != [text for text in texts if text.lower() not in _OPERATORS]:
+            return f"{self} cannot be read: {shown(self.value)}. Correct it. {_ADVICE}"
+        return ""
 
 
-def unknown_rules(paths: Iterable[str], known_rules: Iterable[str]) -> Iterator[str]:
-    """Yield the rules in policy files that have no effect: no operation and no rule uses them.
+class PolicyFile(NamedTuple):
+    """The entries of a file, and sentences: about replaced entries, and about problems."""
 
-    Files that cannot be read are skipped: ``problems`` reports them.
+    entries: Sequence[Entry] = ()
+    replaced: Sequence[str] = ()
+    problems: Sequence[str] = ()
+
+
+def _texts(value: Any) -> Sequence[str] | None:
+    """Return the operators and operands of a check; None if it is no check.
+
+    A list of lists is the former syntax: one of the outer elements allows, all inner ones do.
     """
-    used = set(known_rules)
-    defined: list[tuple[str, str]] = []
-    for path in paths:
-        if os.path.isdir(path) or not _is_read(path):
-            continue
-        with suppress(ValueError, OSError):
-            for name, check in _parsed(path).items():
-                defined.append((path, name))
-                used.update(requirements.references(_tree(check)))
-    for path, name in defined:
-        if name not in used:
-            yield f"{path}, line {_line_of(path, name)}: {name} is no rule of the service"
+    match value:
+        case str():
+            texts = [word.lstrip("(").rstrip(")") for word in value.split()]
+            return list(filter(None, texts)) or None
+        case [_, *_]:
+            inner = [part if isinstance(part, list) else [part] for part in value]
+            texts = [text for part in inner for text in part]
+            return texts if all(isinstance(text, str) and text for text in texts) else None
+    return None
 
 
-def _is_read(path: str) -> bool:
-    """Whether oslo.policy reads the file: it skips hidden files."""
-    return not os.path.basename(path).startswith(".")
+def shown(value: Any) -> str:
+    """Return a check, or a part of one, without URLs: they can contain credentials."""
+    text = str(value) if isinstance(value, oslo_policy.Check) else repr(value)
+    return "null" if value is None else _URL.sub(r"\1...", text)
 
 
-def _parsed(path: str) -> Mapping[str, Any]:
-    """Return the content of a file.  Raises: ValueError with the problem, OSError."""
+def read(path: str) -> PolicyFile:
+    """Return the content of a policy file, or the problem that it cannot be read."""
     try:
-        rules = oslo_policy.parse_file_contents(Path(path).read_bytes())
-    except ValueError as error:
-        mark = getattr(error.__context__, "problem_mark", None)
+        text = Path(path).read_bytes()
+        return _file(path, yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader))
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}."
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
+        mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark else ""
-        reason = getattr(error.__context__, "problem", None) or str(error).partition("\n")[0]
-        raise ValueError(f"is not valid YAML{place}: {reason}") from None
+        reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        problem = f"is not valid YAML{place}: {reason}."
+    except RecursionError:
+        problem = "is nested too deeply."
+    return PolicyFile(problems=[f"{path} {problem}"])
+
+
+def _file(path: str, rules: Any, root: Any) -> PolicyFile:
+    if rules is None:
+        return PolicyFile()
     if not isinstance(rules, Mapping):
-        raise ValueError("is not a mapping of rules to checks")  # noqa: TRY004
-    return rules
+        return PolicyFile(problems=[f"{path} is not a mapping of rules to checks."])
+    nodes = {key.value: (key, value) for key, value in root.value}
+    entries = []
+    for name, value in rules.items():
+        key, node = nodes.get(str(name), (root, root))
+        is_quoted = getattr(node, "style", None) in {"'", '"'}
+        entries.append(Entry(_place(path, key), str(name), value, is_quoted))
+    problems = list(filter(None, (entry.problem for entry in entries)))
+    return PolicyFile(entries, list(_replaced(path, root, nodes)), problems)
 
 
-def _problems_of(check: Any, rule_names: set[str]) -> Iterator[str]:
-    if not isinstance(check, (str, list)):
-        yield f"is {check!r}, which is not text. Write it in quotes"
-        return
-    tree = _tree(check)
-    if tree is None or _refusals(tree) > str(check).replace("(", " ").split().count("!"):
-        yield f"cannot be read, and refuses everyone: {check}"
-        return
-    for name in requirements.references(tree):
-        if name not in rule_names:
-            yield f"refers to the rule {name}, which does not exist"
+def _replaced(path: str, root: Any, nodes: Mapping[Any, Any]) -> Iterator[str]:
+    for key, _ in root.value:
+        last, _ = nodes[key.value]
+        if last is not key:
+            line = last.start_mark.line + 1
+            yield f"{_place(path, key)}: {key.value} has no effect, line {line} defines it again"
 
 
-def _tree(check: Any) -> Any:
-    """Return the check as oslo.policy reads it, without its log messages; None if it cannot."""
-    logger = logging.getLogger("oslo_policy")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        return oslo_policy.Rules.from_dict({"check": check})["check"]
-    except Exception:
-        return None
-    finally:
-        logger.setLevel(level)
-
-
-def _refusals(tree: Any) -> int:
-    return sum(str(node) == "!" for node in requirements.nodes(tree))
-
-
-def _line_of(path: str, rule: str) -> int:
-    """Return the number of the line that defines a rule, 1 if it is not found."""
-    definition = re.compile(rf"\s*[\"'{{]*{re.escape(rule)}[\"']?\s*:(?:\s|$)")
-    lines = Path(path).read_text(errors="replace").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if definition.match(line)), 1)
+def _place(path: str, node: Any) -> str:
+    return f"{path}, line {node.start_mark.line + 1}"

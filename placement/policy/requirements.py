@@ -34,16 +34,16 @@ def _alternatives(checks: Checks, check: Any) -> Sequence[str]:
     """Return the texts of checks of which one is sufficient; none if nothing is."""
     match check:
         case policy.RuleCheck():
-            try:
-                return _alternatives(checks, checks[check.match])
-            except KeyError:
-                return ()  # as oslo.policy decides it
+            return _alternatives(checks, rule_of(checks, check.match))
         case policy.OrCheck():
             texts = [_alternatives(checks, part) for part in check.rules]
             return tuple(dict.fromkeys(chain.from_iterable(texts)))
         case policy.AndCheck():
             texts = [_alternatives(checks, part) for part in check.rules]
-            return (f"({' and '.join(map(_joined, texts))})",) if all(texts) else ()
+            if not all(texts):
+                return ()
+            conditions = tuple(dict.fromkeys(map(_joined, texts)))
+            return conditions if len(conditions) == 1 else (f"({' and '.join(conditions)})",)
         case policy.Check(kind="role"):
             return (f"role {check.match}",)
     return _shown(check)
@@ -66,15 +66,15 @@ def _joined(alternatives: Sequence[str]) -> str:
 def loop(checks: Checks) -> Sequence[str]:
     """Return the rules of a loop of references, in order; none if there is no loop.
 
-    The check of oslo.policy does not follow references behind ``not``.
+    The check of oslo.policy does not follow references behind ``not``, or to the default rule.
     """
     settled: set[str] = set()
 
     def search(rule: str, path: tuple[str, ...]) -> Sequence[str]:
         if rule in path:
             return path[path.index(rule) :]
-        if rule not in settled and rule in checks:
-            for reference in references(checks[rule]):
+        if rule not in settled:
+            for reference in references(rule_of(checks, rule)):
                 if rules := search(reference, (*path, rule)):
                     return rules
         settled.add(rule)
@@ -83,9 +83,42 @@ def loop(checks: Checks) -> Sequence[str]:
     return next(filter(None, (search(rule, ()) for rule in checks)), ())
 
 
+def rule_of(checks: Checks, name: str) -> Any:
+    """Return the check of a rule, of the default rule if there is none; it may deny everyone."""
+    try:
+        return checks[name]
+    except KeyError:
+        return policy.RuleDefault(name, "!").check
+
+
+def depth(checks: Checks, check: Any) -> int:
+    """Return how deep a check is nested, with the rules that it refers to; without loops."""
+    memory: dict[str, int] = {}
+
+    def of(check: Any) -> int:
+        if isinstance(check, policy.RuleCheck):
+            if check.match not in memory:
+                memory[check.match] = of(rule_of(checks, check.match))
+            return 1 + memory[check.match]
+        return 1 + max(map(of, parts(check)), default=0)
+
+    return of(check)
+
+
 def references(check: Any) -> Iterator[str]:
     """Yield the rules that the check refers to."""
     return (node.match for node in nodes(check) if isinstance(node, policy.RuleCheck))
+
+
+def reached(checks: Checks, check: Any) -> Iterator[Any]:
+    """Yield the checks without parts inside a check, and inside the rules that it refers to."""
+    pending, seen = [check], set[str]()
+    while pending:
+        for leaf in leaves(pending.pop()):
+            yield leaf
+            if isinstance(leaf, policy.RuleCheck) and leaf.match not in seen:
+                seen.add(leaf.match)
+                pending.append(rule_of(checks, leaf.match))
 
 
 _PURE_KINDS = frozenset(
@@ -99,17 +132,30 @@ def are_pure(checks: Checks) -> bool:
     ``http:``, and other checks that oslo.policy can be extended by, ask other services.
     """
     return all(
-        node.kind in _PURE_KINDS
+        leaf.kind in _PURE_KINDS
         for check in checks.values()
-        for node in nodes(check)
-        if isinstance(node, policy.Check)
+        for leaf in leaves(check)
+        if isinstance(leaf, policy.Check)
     )
+
+
+def leaves(check: Any) -> Iterator[Any]:
+    """Yield the checks without parts inside a check, in the order of its text."""
+    return (node for node in nodes(check) if not parts(node))
 
 
 def nodes(check: Any) -> Iterator[Any]:
     """Yield the check and all checks inside it."""
     yield check
-    parts = getattr(check, "rules", None) or [getattr(check, "rule", None)]
-    for part in parts:
-        if part is not None:
-            yield from nodes(part)
+    for part in parts(check):
+        yield from nodes(part)
+
+
+def parts(check: Any) -> Sequence[Any]:
+    """Return the checks that a check combines."""
+    match check:
+        case policy.AndCheck() | policy.OrCheck():
+            return check.rules
+        case policy.NotCheck():
+            return (check.rule,)
+    return ()

@@ -139,16 +139,20 @@ def test_invalid_policy_file(run, tmp_path):
     (tmp_path / "policy.yaml").write_text("a: [\n")
     configure(tmp_path, WORKING + "[oslo_policy]\npolicy_file = {folder}/policy.yaml\n")
     assert run("placement-manage", "db", "sync")[0] == 0
-    check_reported(run, COMMANDS[-1], f"Check {tmp_path}/policy.yaml")
+    check_reported(run, COMMANDS[-1], f"{tmp_path}/policy.yaml is not valid YAML, line 2")
 
 
 @pytest.mark.parametrize(
     ("text", "code", "problem"),
     [
         ("a: [\n", 2, "is not valid YAML, line 2"),
-        ('"a": "rule:b"\n', 2, "line 1: the check of a refers to the rule b"),
-        ('"placement:usage": "@"\n', 1, "placement:usage is no rule of the service. Correct"),
-        ('"placement:usages": "@"\n', 0, ""),
+        ('"placement:usages": !\n', 2, "line 1: the check of placement:usages is null"),
+        ('"placement:usages": "not rule:b"\n', 2, "because the rule b does not exist"),
+        ('"placement:usages": "rule:b"\n', 1, "the rule b does not exist; rule:b allows nobody."),
+        ('"placement:usage": "!"\n', 1, "placement:usage is no rule of the service. Correct"),
+        ('"placement:usages": "@"\n', 1, "line 1: the check of placement:usages allows every"),
+        ('"placement:traits:list": "user_id:%(user_id)s"\n', 1, " have no user_id; "),
+        ('"placement:usages": "role:x or project_id:%(project_id)s"\n', 0, ""),
     ],
 )
 def test_upgrade_check_reports_mistakes_in_policy_files(

@@ -303,6 +303,16 @@ def test_each_rule_closes_its_operations_and_no_others(policy_file, http):
         assert refused(http, LATEST | JSON | {"X-Roles": "admin,service"}) == closed, rule
 
 
+NULL_OR_INVERTED = ["", "!", "[]", '"not rule:gone"']
+
+
+@pytest.mark.parametrize("entry", NULL_OR_INVERTED)
+def test_an_entry_that_reads_as_null_opens_no_route(policy_file, http, entry):
+    for rule in OPERATIONS:
+        policy_file.write_text(f'"{rule}": {entry}\n')
+        assert refused(http, NOBODY | JSON) == set(ROUTES), rule
+
+
 OF_PROJECTS = [
     "rule:admin_or_project_reader_or_service_api",
     "project_id:%(project_id)s or user_id:%(user_id)s",

@@ -82,7 +82,6 @@ def test_the_response_decides(http, text, status):
 @pytest.mark.parametrize(
     ("check", "reason"),
     [
-        ("http://127.0.0.1:1/%(flavor)s", "the target has no attribute 'flavor'"),
         ("http://[/", "InvalidURL"),
         ("http:", "InvalidURL"),
     ],
@@ -90,6 +89,29 @@ def test_the_response_decides(http, text, status):
 def test_a_check_that_cannot_be_sent_is_503(http, caplog, check, reason):
     assert http(check).get("/things/1", headers=LATEST).status_int == 503
     assert reason in caplog.text
+
+
+@pytest.mark.parametrize("attribute", ["project_id", "user_id", "flavor"])
+@pytest.mark.parametrize(("roles", "status"), [("member", 403), ("admin", 200)])
+def test_a_url_with_what_the_request_does_not_name_denies_and_others_decide(
+    http, caplog, attribute, roles, status
+):
+    client = http(f"http://127.0.0.1:1/%({attribute})s or role:admin")
+    response = client.get("/things/1", headers=LATEST | {"X-Roles": roles})
+    assert response.status_int == status
+    assert f"placement:resource_providers:show have no {attribute}; what compares" in caplog.text
+    if status == 403:
+        needs = "It needs a condition of the policy file or role admin; this token has the role"
+        assert needs in response.json["errors"][0]["detail"]
+
+
+def test_a_url_with_the_project_that_the_request_names_is_called(tmp_path):
+    path = tmp_path / "policy.yaml"
+    with listener("True") as address:
+        path.write_text(f'"placement:usages": "http://{address}/%(project_id)s"')
+        client = service(oslo_policy__policy_file=str(path))
+        assert client.get("/things", headers=LATEST).status_int == 403
+        assert client.get("/things?project_id=p", headers=LATEST).status_int == 200
 
 
 @pytest.mark.parametrize("place", ["127.0.0.1:1", "127.0.0.1:99999", "[", "h.invalid"])

@@ -121,16 +121,37 @@ def test_a_broken_file_changes_nothing_but_is_logged(policy_file, caplog):
 
 def test_a_folder_that_cannot_be_read_changes_nothing_but_is_logged(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(policy, "_SECONDS_BETWEEN_SEARCHES", 0)
-    (tmp_path / "policy.d").mkdir()
-    write(tmp_path / "policy.d" / "mine.yaml", placement__usages="role:accountant")
-    rules = policy.Policy(configured(oslo_policy__policy_dirs=[str(tmp_path / "policy.d")]))
-    monkeypatch.setattr(policy, "policy_files", refuse)
-    assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
-    assert "Permission denied" in caplog.text
+    folder = tmp_path / "policy.d"
+    folder.mkdir()
+    write(folder / "mine.yaml", placement__usages="role:accountant")
+    rules = policy.Policy(configured(oslo_policy__policy_dirs=[str(folder)]))
+    folder.rename(tmp_path / "away")
+    folder.write_text("a file, which cannot be listed")
+    for _ in range(3):
+        assert allowed(rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    (line,) = [each for each in caplog.records if each.name == "placement.policy"]
+    assert f"{folder} cannot be read: Not a directory." in line.getMessage()
 
 
-def refuse(_conf):
-    raise PermissionError("Permission denied: 'policy.d'")
+def test_an_unexpected_error_changes_nothing_but_is_logged(
+    own_rules, policy_file, monkeypatch, caplog
+):
+    def fail(_conf):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(policy, "_load", fail)
+    monkeypatch.setattr(policy, "_SECONDS_BETWEEN_SEARCHES", 0)
+    write(policy_file, placement__usages="role:accountant")
+    assert not allowed(own_rules, policies.SHOW_USAGES_OF_PROJECT.name, ["accountant"])
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_changed_permissions_of_a_file_count(policy_file, caplog):
+    write(policy_file, placement__usages="role:accountant")
+    rules = policy.Policy(configured(oslo_policy__policy_file=str(policy_file)))
+    decisions = rules.decisions()
+    policy_file.chmod(0o600)
+    assert rules.decisions() is not decisions
 
 
 def test_the_tools_of_oslo_policy_get_an_enforcer_of_the_files_they_name(monkeypatch, tmp_path):

@@ -9,6 +9,7 @@ from placement.tests.functional.http.test_http_errors import (
     JSON,
     LATEST,
     NOBODY,
+    NULL_OR_INVERTED,
     OF_PROJECTS,
     OTHER,
     OWN,
@@ -76,6 +77,13 @@ def test_each_rule_closes_its_operations_and_no_others(policy_file, http):
     for rule, closed in OPERATIONS.items():
         policy_file.write_text(f'"{rule}": "!"\n')
         assert refused(http, LATEST | JSON | {"X-Roles": "admin,service"}, ROUTES) == closed, rule
+
+
+@pytest.mark.parametrize("entry", NULL_OR_INVERTED)
+def test_an_entry_that_reads_as_null_opens_no_route(policy_file, http, entry):
+    for rule in OPERATIONS:
+        policy_file.write_text(f'"{rule}": {entry}\n')
+        assert refused(http, NOBODY | JSON, ROUTES) == set(ROUTES), rule
 
 
 @pytest.mark.parametrize("check", OF_PROJECTS)
