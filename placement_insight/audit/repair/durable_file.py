@@ -31,7 +31,7 @@ def replace_durably(path: Path, text: str) -> None:
 
 
 def open_own(path: str, flags: int) -> int:
-    """Open a file of this user or root that not all users can write.
+    """Open a file of this user or root that no other user can write, by its group either.
 
     Only this user can read a file that is created. Raises: OSError for other files and for
     symbolic links.
@@ -42,15 +42,21 @@ def open_own(path: str, flags: int) -> int:
         if error.errno == errno.ELOOP:
             error.strerror = "This is a symbolic link; name the file itself"
         raise
-    status = os.fstat(descriptor)
-    if status.st_uid not in {0, os.geteuid()} or status.st_mode & stat.S_IWOTH:
+    if problem := _problem(os.fstat(descriptor)):
         os.close(descriptor)
-        raise PermissionError(
-            errno.EPERM,
-            "Another user owns or can write this file. Read a copy of your own, then use the copy",
-            path,
-        )
+        raise PermissionError(errno.EPERM, problem, path)
     return descriptor
+
+
+def _problem(status: os.stat_result) -> str:
+    if status.st_uid not in {0, os.geteuid()}:
+        return "Another user owns this file. Read a copy of your own, then use the copy"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
+        return (
+            f"Other users can write this file (mode {mode}). Run `chmod go-w`, and check its lines"
+        )
+    return ""
 
 
 def sync_folder(folder: Path) -> None:
