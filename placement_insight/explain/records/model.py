@@ -42,6 +42,11 @@ class Occurrence:
     global_request_id: str | None
     superseded: bool = False
 
+    def is_superseded_by(self, found: "Found") -> bool:
+        """Return whether one of the later requests with candidates supersedes this one first."""
+        at = found.get(self.global_request_id or "")
+        return not self.superseded and at is not None and self.at <= at
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
@@ -93,9 +98,7 @@ class RecordedRequest:
     def superseded_by(self, found: "Found") -> "RecordedRequest":
         """Return the record after later requests with these global request ids had candidates."""
         latest = tuple(
-            replace(each, superseded=True)
-            if not each.superseded and each.at <= found.get(each.global_request_id or "", _NEVER)
-            else each
+            replace(each, superseded=True) if each.is_superseded_by(found) else each
             for each in self.latest
         )
         number = sum(each.superseded for each in latest)
@@ -115,8 +118,6 @@ class RecordedRequest:
 
 Found = Mapping[str, datetime]
 """When requests had candidates, by global request id; naive UTC."""
-
-_NEVER = datetime.min
 
 
 def equal_key(at: datetime, *parts: str | None) -> str:

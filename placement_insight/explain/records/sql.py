@@ -70,13 +70,17 @@ def supersede(store: Store, found: Found) -> None:
     Cost: reads the rows of the last minutes, and locks only rows that it changes.
     """
     since = min(found.values()) - _LONGEST_BETWEEN
-    recent = sa.select(insight_requests).where(
+    recent = sa.select(_columns.id, _columns.latest).where(
         _columns.id >= _first_id_of_hour(since),
         _columns.kind == NO_CANDIDATES,
         _columns.last_at >= since,
     )
     with store.read() as tx:
-        ids = [each.id for each in _records(tx, recent) if each.superseded_by(found) != each]
+        ids = [
+            id_
+            for id_, latest in tx.connection.execute(recent)
+            if any(each.is_superseded_by(found) for each in _latest(latest))
+        ]
     if ids:
         store.write(_supersede, ids, found)
 
