@@ -189,7 +189,7 @@ FINDINGS = always(
         at=_TIME,
         findings=list_of(_FINDING),
         truncated=list_of(_CODE),
-        skipped=list_of(_opened(code=_CODE, count=COUNT, reason=TEXT)),
+        skipped=list_of(_opened(code=_CODE, count=COUNT, reason=TEXT, found={"type": "boolean"})),
     )
 )
 

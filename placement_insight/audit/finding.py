@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Final, NamedTuple, Self, dataclass_transform
 
+from placement.core.claims import Amounts
 from placement.core.text import Names
 from placement_insight.names import names_in
 
@@ -55,6 +56,14 @@ class Named(NamedTuple):
     name: str
 
 
+class Claim(NamedTuple):
+    """The allocations of a consumer, with its generation."""
+
+    uuid: str
+    generation: int
+    allocations: Amounts
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -91,9 +100,13 @@ class Finding:
 
     @property
     def rows(self) -> Mapping[str, object]:
-        """The values of the rows by name; without a provider if there is none."""
+        """The values of the rows by name, without those of ``_OPTIONAL`` that are None."""
         values = {name: getattr(self, name) for name in self.row_names()}
-        return {name: value for name, value in values.items() if (name, value) != _NO_PROVIDER}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None or name not in _OPTIONAL
+        }
 
     def listed(self, providers: Names, commands: Commands) -> Self:
         """Return the finding with the names of its providers, and with its command."""
@@ -118,12 +131,12 @@ class Finding:
 
 
 def _as_json(value: object) -> object:
-    if isinstance(value, Named):
+    if isinstance(value, Named | Claim):
         return value._asdict()
     return [_as_json(member) for member in value] if isinstance(value, list) else value
 
 
-_NO_PROVIDER: Final = ("provider", None)
+_OPTIONAL: Final = frozenset({"provider", "migration", "host_alone"})
 
 
 class InPlan(Finding):

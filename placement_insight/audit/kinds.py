@@ -1,14 +1,14 @@
 """All kinds of findings, and the findings in the state of a database."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final, Self
 
 from placement.core.text import timestamp
 from placement_insight.audit import hosts, names, servers, trees, usage
-from placement_insight.audit.finding import NOTICE, Finding, Named, OfLaterRelease
-from placement_insight.audit.model import AuditedState, Skipped
+from placement_insight.audit.finding import NOTICE, Claim, Finding, Named, OfLaterRelease
+from placement_insight.audit.model import AuditedState, LeftOut, NotCompared, Skipped
 from placement_insight.documents import Response, read_time
 
 KINDS: Final[Mapping[str, type[Finding]]] = {
@@ -82,7 +82,7 @@ class Audit:
             "at": timestamp(self.at),
             "findings": [finding.as_json() for finding in self.findings],
             "truncated": list(self.truncated),
-            "skipped": [asdict(skipped) for skipped in self.skipped],
+            "skipped": [skipped.as_json() for skipped in self.skipped],
         }
 
     @classmethod
@@ -92,7 +92,12 @@ class Audit:
             read_time(document["at"]),
             [_finding(finding) for finding in document["findings"]],
             document["truncated"],
-            [Skipped(row["code"], row["count"], row["reason"]) for row in document["skipped"]],
+            [
+                (LeftOut if row.get("found") else NotCompared)(
+                    row["code"], row["count"], row["reason"]
+                )
+                for row in document["skipped"]
+            ],
         )
 
 
@@ -108,6 +113,7 @@ def _finding(document: Response) -> Finding:
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, Mapping) and value.keys() == {"uuid", "name"}:
-        return Named(**value)
+    for kind in (Named, Claim):
+        if isinstance(value, Mapping) and value.keys() == {*kind._fields}:
+            return kind(**value)
     return [_value(member) for member in value] if isinstance(value, list) else value

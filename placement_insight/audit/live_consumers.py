@@ -26,14 +26,23 @@ from placement_insight.audit.model import (
     INSTANCE,
     MIGRATION,
     AuditedProviders,
+    FailedMigration,
+    Hidden,
     InvalidList,
+    LeftOut,
     LiveConsumers,
+    Moves,
+    NotCompared,
+    Place,
+    RunsOn,
     Skipped,
     young,
 )
+from placement_insight.audit.pairs import MOVING, Claimants, Held, Server
 from placement_insight.audit.servers import (
     AllocationsOnOtherHost,
     DoubledConsumer,
+    OfServer,
     OrphanedConsumer,
     ServerWithoutAllocations,
     Trees,
@@ -50,9 +59,15 @@ _COMPARED: Final = (
 
 _CELL_DOWN: Final = "a cell of nova is down, whose migrations and hypervisors are not listed"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
-_MOVING: Final = "the server is being moved"
 _NO_PROVIDER: Final = "no provider is the host of the server"
 _CHANGED: Final = "the server changed while it was compared"
+_SERVER_CHANGED: Final = "its server is not compared, and may run on it"
+_SEVERAL: Final = "several migrations have a claim on the host of their server"
+_ALL: Final = ", and its devices and shared storage, which nova-manage leaves out"
+_CREATE: Final = "create its allocations from its flavor"
+_CREATE_WITH_DEVICES: Final = (
+    "create its allocations, including those of its devices, which nova-manage leaves out"
+)
 _NO_AGGREGATES: Final = "nova does not list its aggregates to this user"
 
 
@@ -84,22 +99,19 @@ def live_findings(
     before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
     comparison = Comparison(live, providers, before, young(options.grace_minutes))
     comparison.add(consumers)
-    found: list[Finding] = []
-    if not options.code or ORPHANED in options.code:
-        if not options.allow_many_orphans:
-            comparison.check_list()
-        found += map(OrphanedConsumer.of, comparison.confirmed_orphans())
-    found += comparison.of_servers()
-    found += comparison.of_hosts()
-    skipped = sorted(comparison.skipped.items())
+    with_orphans = not options.code or ORPHANED in options.code
+    if with_orphans and not options.allow_many_orphans:
+        comparison.check_list()
+    found = [*comparison.of_consumers(with_orphans=with_orphans), *comparison.of_hosts()]
+    skipped = sorted(
+        comparison.skipped.items(), key=lambda row: (_COMPARED.index(row[0][1]), row[0][2])
+    )
     return LiveFindings(
         found,
         [
-            Skipped(code, count, reason)
-            for code in _COMPARED
-            if not options.code or code in options.code
-            for (of, reason), count in skipped
-            if of == code and reason and count
+            kind(code, count, reason)
+            for (kind, code, reason), count in skipped
+            if count and (not options.code or code in options.code)
         ],
     )
 
@@ -110,8 +122,7 @@ class Comparison:
     Consumers written since ``before`` (naive UTC) are skipped, with the reason ``young``.
     ``orphans`` have allocations, and the list lacks them; ``compared`` is the number of consumers
     whose types the list covers, ``missing`` of those that the list lacks, young ones included.
-    ``skipped`` are the numbers of rows that were not compared, by code and reason; the reason is
-    empty if there is nothing to compare.
+    ``skipped`` are the numbers of rows without a finding, by kind, code and reason.
     """
 
     def __init__(
@@ -128,10 +139,12 @@ class Comparison:
         self._on_nova = _hosts_of_nova(live, providers)
         self.orphans: list[ListedConsumer] = []
         self.compared = self.missing = 0
-        self.skipped = Counter[tuple[str, str]]()
+        self.skipped = Counter[tuple[type[Skipped], str, str]]()
         self._with_allocations: set[str] = set()
+        self._claimants = Claimants(live, providers)
+        self._failed: list[ListedConsumer] = []
         self._doubled: list[Finding] = []
-        self._suspects: dict[str, Finding] = {}
+        self._suspects: dict[str, OfServer] = {}
 
     def add(self, consumers: Iterable[ListedConsumer]) -> None:
         """Compare consumers.  Cost: reads all of them with allocations, one after the other."""
@@ -141,16 +154,27 @@ class Comparison:
             self.compared += not too_new and not not_covered
             if not consumer.allocations:
                 continue  # another finding
-            if uuid in self._live.hosts:
+            place = self._live.places.get(uuid)
+            if place is not None:
                 self._with_allocations.add(uuid)
-                if consumer.type in (None, INSTANCE):
-                    self._compare_with_host(consumer, too_new)
+                if isinstance(place, FailedMigration) and not too_new:
+                    self._failed.append(consumer)
+                elif consumer.type in (None, INSTANCE):
+                    self._compare_with_host(consumer, place, too_new)
                 continue
             self.missing += not not_covered
-            if reason := not_covered or too_new:
-                self.skipped[ORPHANED, reason] += 1
+            if not_covered:
+                self._not_compared(ORPHANED, not_covered)
+            elif too_new:
+                self._left_out(ORPHANED, too_new)
             else:
                 self.orphans.append(consumer)
+
+    def _not_compared(self, code: str, reason: str, number: int = 1) -> None:
+        self.skipped[NotCompared, code, reason] += number
+
+    def _left_out(self, code: str, reason: str) -> None:
+        self.skipped[LeftOut, code, reason] += 1
 
     def _too_new(self, consumer: ListedConsumer) -> str:
         """Return why a consumer is too new to be compared, empty if it is not."""
@@ -172,38 +196,56 @@ class Comparison:
         where = " outside of its hosts" if is_elsewhere else ""
         return f"the list does not cover the consumer type {type_}{where} (--type {type_})"
 
-    def _compare_with_host(self, consumer: ListedConsumer, too_new: str) -> None:
+    def _compare_with_host(self, consumer: ListedConsumer, place: Place, too_new: str) -> None:
         """Compare the allocations of an instance with its host, if the list has its host.
 
         ``too_new`` is the reason why the consumer can have no finding, empty if it can.
         Cost: a few look-ups if all allocations are on the host; this is called for each consumer.
         """
-        uuid, names, roots = consumer.uuid.lower(), self._providers.names, self._providers.roots
-        settled = self._live.hosts[uuid]
-        name = settled or self._live.moving.get(uuid)
-        if name is None:
+        names, roots = self._providers.names, self._providers.roots
+        if isinstance(place, Hidden):
             for kind in (DoubledConsumer, AllocationsOnOtherHost):
-                self.skipped[kind.code, self._live.hidden.get(uuid, "")] += 1
-            return
+                self._not_compared(kind.code, place.reason)
+            return self._claimants.add_hidden(consumer)
+        if not isinstance(place, RunsOn | Moves):
+            return None
         first, *others = consumer.allocations
-        if not others and names.get(roots.get(first, "")) == name:
-            return
-        host, trees = self._hosts.get(name), self._trees(consumer)
+        if not others and names.get(roots.get(first, "")) == place.host:
+            return None
+        host, trees = self._hosts.get(place.host), self._trees(consumer)
         root = host if host is None or host in trees else roots.get(host)
-        skipped = too_new or ("" if settled else _MOVING)
-        if root is not None and root in trees:
-            doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
-            self._doubled += [] if skipped else doubled
-            self.skipped[DoubledConsumer.code, skipped] += bool(doubled)
-        elif skipped or name not in self._known_names:
-            self.skipped[AllocationsOnOtherHost.code, skipped or _NO_PROVIDER] += 1
+        if root is None or root not in trees:
+            return self._compare_elsewhere(consumer, place, trees, too_new)
+        doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
+        if doubled and isinstance(place, Moves):
+            self._not_compared(DoubledConsumer.code, MOVING)
+        elif doubled and too_new:
+            self._left_out(DoubledConsumer.code, too_new)
         else:
-            listed = ", ".join(names[root] for root in trees)
+            self._doubled += doubled
+        return None
+
+    def _compare_elsewhere(
+        self, consumer: ListedConsumer, place: RunsOn | Moves, trees: Trees, too_new: str
+    ) -> None:
+        """Compare an instance without allocations in the tree of its host."""
+        code, uuid, host = AllocationsOnOtherHost.code, consumer.uuid.lower(), place.host
+        self._claimants.add(uuid, self._hosts.get(host), consumer)
+        if isinstance(place, Moves):
+            self._not_compared(code, MOVING)
+        elif host not in self._known_names:
+            self._not_compared(code, _NO_PROVIDER)
+        elif too_new:
+            self._left_out(code, too_new)
+        else:
+            host_alone = not place.has_devices and [*trees] == [*consumer.allocations]
+            listed = ", ".join(self._providers.names[root] for root in trees) or "none"
             self._suspects[uuid] = AllocationsOnOtherHost.of(
                 consumer,
-                host=Named(host, name),
-                cause=f"nova says that the server is on {name}; its allocations are on {listed}",
-                repair=f"replace its allocations by those on {name}",
+                host=Named(self._hosts.get(host), host),
+                host_alone=host_alone,
+                cause=f"nova says that the server is on {host}; its allocations are on {listed}",
+                repair=f"replace its allocations by those on {host}{'' if host_alone else _ALL}",
             )
 
     def _trees(self, consumer: ListedConsumer) -> Trees:
@@ -213,22 +255,27 @@ class Comparison:
                 trees[self._providers.roots[provider]][provider] = amounts
         return trees
 
-    def _compare_without(self, uuid: str) -> None:
+    def _compare_without(self, uuid: str, place: Place) -> None:
         """Compare a server that has no allocations; nova reserves its bare metal node."""
-        code, name = ServerWithoutAllocations.code, self._live.hosts[uuid]
-        if name is None:
-            is_moving = uuid in self._live.moving
-            self.skipped[code, _MOVING if is_moving else self._live.hidden.get(uuid, "")] += 1
-        elif is_bare_metal(name):
+        code = ServerWithoutAllocations.code
+        if isinstance(place, Hidden):
+            self._not_compared(code, place.reason)
+        if not isinstance(place, RunsOn | Moves) or is_bare_metal(place.host):
             return
-        elif name not in self._known_names:
-            self.skipped[code, _NO_PROVIDER] += 1
+        host = self._hosts.get(place.host)
+        self._claimants.add(uuid, host, None)
+        if isinstance(place, Moves):
+            self._not_compared(code, MOVING)
+        elif place.host not in self._known_names:
+            self._not_compared(code, _NO_PROVIDER)
         else:
-            host = self._hosts.get(name)
+            devices = place.has_devices
             self._suspects[uuid] = ServerWithoutAllocations(
                 consumer=uuid,
-                host=Named(host, self._providers.names.get(host or "", name)),
-                cause=f"the server is on {name}, whose capacity can be claimed a second time",
+                host=Named(host, self._providers.names.get(host or "", place.host)),
+                host_alone=None if devices is None else not devices,
+                cause=f"the server is on {place.host}, whose capacity can be claimed again",
+                repair=_CREATE_WITH_DEVICES if devices else _CREATE,
             )
 
     def check_list(self) -> None:
@@ -236,10 +283,10 @@ class Comparison:
 
         Such a list is probably incomplete, or of another region. Raises: InvalidList.
         """
-        if self.missing and not self._live.hosts:
+        if self.missing and not self._live.places:
             raise InvalidList(
-                f"The list of live consumers is empty: all {self.missing} consumers would be "
-                "reported as orphaned. Check the source, or add --allow-many-orphans."
+                f"The list of live consumers is empty, and {self.missing} consumers of its types "
+                "have allocations. Check the source, or add --allow-many-orphans."
             )
         if len(self.orphans) > FEW and 2 * len(self.orphans) > self.compared:
             raise InvalidList(
@@ -248,36 +295,74 @@ class Comparison:
                 "or add --allow-many-orphans."
             )
 
-    def confirmed_orphans(self) -> Sequence[ListedConsumer]:
-        """Return the orphans that nova does not have: it is asked for each server.
+    def of_consumers(self, *, with_orphans: bool) -> Sequence[Finding]:
+        """Return the findings about orphans, and about all servers of the list.
 
-        Migrations are not confirmed, because nova has no request for a single migration by its
-        UUID. Raises: InvalidList.
+        Raises: InvalidList.
         """
-        if self._live.current_hosts is None:
-            return self.orphans
-        servers = [orphan.uuid for orphan in self.orphans if orphan.type != MIGRATION]
-        alive = self._live.current_hosts(servers).keys()
-        confirmed = [orphan for orphan in self.orphans if orphan.uuid not in alive]
-        self.skipped[ORPHANED, _UNLISTED] += len(self.orphans) - len(confirmed)
-        return confirmed
+        for uuid in sorted(self._live.places.keys() - self._with_allocations):
+            self._compare_without(uuid, self._live.places[uuid])
+        servers = self._confirmed_servers()
+        unneeded = self._unneeded(servers)
+        orphans = self._confirmed_orphans(unneeded) if with_orphans else ()
+        return [*map(OrphanedConsumer.of, orphans), *self._doubled, *servers.values()]
 
-    def of_servers(self) -> Sequence[Finding]:
-        """Return the findings about all servers of the list.
-
-        Nova confirms them, because consumers were read after the list. Raises: InvalidList.
-        """
-        for uuid in sorted(self._live.hosts.keys() - self._with_allocations):
-            self._compare_without(uuid)
-        now, current, confirmed = self._live.hosts, self._live.current_hosts, list[Finding]()
+    def _confirmed_servers(self) -> dict[str, OfServer]:
+        """Return the suspects whose hosts nova confirms, because consumers were read later."""
+        now, current = self._live.places, self._live.current_places
         if current is not None:
             now = current(sorted(self._suspects))
+        confirmed = {}
         for uuid, suspect in sorted(self._suspects.items()):
-            if now.get(uuid) == self._live.hosts[uuid]:
-                confirmed.append(suspect)
+            if now.get(uuid) == self._live.places[uuid]:
+                confirmed[uuid] = suspect
             else:
-                self.skipped[suspect.code, _CHANGED] += 1
-        return [*self._doubled, *confirmed]
+                self._not_compared(suspect.code, _CHANGED)
+        return confirmed
+
+    def _unneeded(self, servers: dict[str, OfServer]) -> Sequence[ListedConsumer]:
+        """Return the orphans on which no server runs; the others are claims of ``servers``."""
+        unneeded, held = list[ListedConsumer](), list[tuple[ListedConsumer, str]]()
+        claims = defaultdict[str, list[ListedConsumer]](list)
+        for consumer in (*self.orphans, *self._failed):
+            match self._claimants.server_of(consumer):
+                case None:
+                    unneeded.append(consumer)
+                case Held(reason):
+                    held.append((consumer, reason))
+                case Server(uuid):
+                    claims[uuid].append(consumer)
+        for uuid, of_server in claims.items():
+            if uuid in servers and len(of_server) == 1:
+                servers[uuid] = servers[uuid].taking_over(of_server[0])
+            else:
+                reason = _SEVERAL if len(of_server) > 1 else _SERVER_CHANGED
+                held += ((consumer, reason) for consumer in of_server)
+        for consumer, reason in held:
+            if consumer.uuid.lower() not in self._live.places:
+                self._left_out(ORPHANED, reason)
+        return [each for each in unneeded if each.uuid.lower() not in self._live.places]
+
+    def _confirmed_orphans(self, orphans: Sequence[ListedConsumer]) -> Sequence[ListedConsumer]:
+        """Return the orphans that nova does not have: it is asked for each server.
+
+        Migrations of other types are not confirmed, because nova has no request for a single
+        migration by its UUID. Raises: InvalidList.
+        """
+        if self._live.current_places is None:
+            return orphans
+        servers = {each.uuid: self._live.servers_of.get(each.uuid, each.uuid) for each in orphans}
+        requested = {
+            uuid
+            for orphan in orphans
+            if (uuid := servers[orphan.uuid]) not in self._live.places
+            and (orphan.type != MIGRATION or uuid != orphan.uuid)
+        }
+        alive = self._live.current_places(sorted(requested)).keys()
+        for orphan in orphans:
+            if servers[orphan.uuid] in alive:
+                self._left_out(ORPHANED, _UNLISTED)
+        return [orphan for orphan in orphans if servers[orphan.uuid] not in alive]
 
     def of_hosts(self) -> Sequence[Finding]:
         """Return the findings about the hypervisors and aggregates of nova."""
@@ -287,10 +372,11 @@ class Comparison:
         found: list[Finding] = list(hypervisors(live.hypervisors, self._providers))
         if live.cell_is_down:
             kept = [each for each in found if not isinstance(each, ProviderWithoutHypervisor)]
-            self.skipped[ProviderWithoutHypervisor.code, _CELL_DOWN] += len(found) - len(kept)
+            number = len(found) - len(kept)
+            self._not_compared(ProviderWithoutHypervisor.code, _CELL_DOWN, number)
             found = kept
         if live.aggregates is None:
-            self.skipped[AggregatesOfNova.code, _NO_AGGREGATES] += len(live.hypervisors)
+            self._not_compared(AggregatesOfNova.code, _NO_AGGREGATES, len(live.hypervisors))
             return found
         found += aggregates(live.aggregates, live.hypervisors, self._providers, live.service_of)
         return found

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from placement_insight.audit.model import INSTANCE, MIGRATION, InvalidList, LiveConsumers
+from placement_insight.audit.model import (
+    INSTANCE,
+    MIGRATION,
+    Hidden,
+    InvalidList,
+    LiveConsumers,
+    NoHost,
+    Place,
+    RunsOn,
+)
 
 if TYPE_CHECKING:  # an extra
     from openstack.connection import Connection
@@ -24,7 +33,7 @@ Connect = Callable[[], "Connection"]
 """Returns a connection of openstacksdk."""
 
 _NO_HOST = frozenset({"", "None", "-"})
-_WITHOUT_HOSTS: Final = "the list has no hosts"
+_WITHOUT_HOSTS: Final = Hidden("the list has no hosts")
 
 NOVA: Final = "nova"
 STDIN: Final = "-"
@@ -47,8 +56,9 @@ def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -
                 f"Line {number}: {uuid} is also on {hosts[uuid]}, line {number} has {named}."
             )
         hosts[uuid] = named or hosts.get(uuid)
-    hidden = {} if any(hosts.values()) else dict.fromkeys(hosts, _WITHOUT_HOSTS)
-    return LiveConsumers(hosts, listed_at, types, hidden=hidden)
+    without: Place = NoHost() if any(hosts.values()) else _WITHOUT_HOSTS
+    places = {uuid: RunsOn(host) if host else without for uuid, host in hosts.items()}
+    return LiveConsumers(places, listed_at, types)
 
 
 def _uuid_of_line(text: str, number: int) -> str:

@@ -5,9 +5,9 @@ consumers that exist outside of Placement, in a list from nova or from an operat
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from placement.core.claims import Amounts
 from placement.core.model import Inventory
@@ -26,8 +26,45 @@ FOUND: Final = 3
 """The exit status of the commands if there are errors or warnings."""
 
 
-CurrentHosts = Callable[[Iterable[str]], Mapping[str, str | None]]
-"""Returns the hosts of the servers that still exist, None for servers that are being moved."""
+@dataclass(frozen=True, slots=True)
+class RunsOn:
+    """A server that stays on the provider with this name.
+
+    ``has_devices`` is whether its flavor has devices, None if this is not known.
+    """
+
+    host: str
+    has_devices: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """A server on a host whose allocations are about to change."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A server whose host the list lacks."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoHost:
+    """A server that runs on no host, such as a shelved one, or a migration in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedMigration:
+    """A migration that failed, which may have a claim."""
+
+
+Place = RunsOn | Moves | Hidden | NoHost | FailedMigration
+
+CurrentPlaces = Callable[[Iterable[str]], Mapping[str, Place]]
+"""Returns the places of the servers that still exist."""
 
 ServiceOf = Callable[[str], str | None]
 """Returns the compute service of a hypervisor, None if nova does not return it."""
@@ -41,33 +78,30 @@ class InvalidList(BadRequest):
 class LiveConsumers:
     """A complete list of the consumers of some types.
 
-    ``hosts`` has the name of the provider that a consumer runs on, by the UUID of the consumer;
-    None if the provider is not known or about to change, and for migrations. The list is complete
-    for the consumer types in ``types``: consumers of other types are not compared. ``unknown`` is
-    the type of consumers without a type; with ``covers_untyped`` the list is also complete for
-    those on the hosts of ``hypervisors``.
+    ``places`` are by the UUID of the consumer. The list is complete for the consumer types in
+    ``types``: consumers of other types are not compared. ``unknown`` is the type of consumers
+    without a type; with ``covers_untyped`` the list is also complete for those on the hosts of
+    ``hypervisors``.
     ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
     ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known; ``down``
     the names of those that do not report.
-    ``moving`` has the current host of servers in the middle of a move, ``evacuated`` the hosts
-    that servers were evacuated from and that have not cleaned up. ``hidden`` are the servers
-    whose host the list lacks, with the reason. ``aggregates`` are those of nova by UUID, None if
-    unknown. While ``cell_is_down``, nova lists neither its migrations nor its hypervisors.
-    ``current_hosts`` and ``service_of`` ask nova, None if the list is a file.
+    ``servers_of`` has the servers of migrations, including those that ended, and ``evacuated`` the
+    hosts that servers were evacuated from and that have not cleaned up. ``aggregates`` are those
+    of nova by UUID, None if unknown. While ``cell_is_down``, nova lists neither its migrations nor
+    its hypervisors. ``current_places`` and ``service_of`` ask nova, None if the list is a file.
     """
 
-    hosts: Mapping[str, str | None]
+    places: Mapping[str, Place]
     listed_at: datetime
     types: frozenset[str] = frozenset({INSTANCE})
     hypervisors: Mapping[str, str] | None = None
     down: Collection[str] = ()
-    moving: Mapping[str, str] = field(default_factory=dict)
+    servers_of: Mapping[str, str] = field(default_factory=dict)
     evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
-    hidden: Mapping[str, str] = field(default_factory=dict)
     covers_untyped: bool = False
     aggregates: "Mapping[str, NovaAggregate] | None" = None
     cell_is_down: bool = False
-    current_hosts: CurrentHosts | None = None
+    current_places: CurrentPlaces | None = None
     service_of: ServiceOf | None = None
 
 
@@ -185,13 +219,43 @@ class AuditedState:
         return self.providers.get(id_ or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A number of rows that an audit did not compare for one code, and the reason."""
+@dataclass(frozen=True)
+class _Counted:
+    """A number of rows for one code, and the reason why they are no findings."""
 
     code: str
     count: int
     reason: str
+    found: ClassVar[bool]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the object in the document of findings."""
+        return {**asdict(self), "found": self.found}
+
+
+class NotCompared(_Counted):
+    """Rows of which an audit does not know whether they are findings."""
+
+    found = False
+
+    @property
+    def text(self) -> str:
+        """The words after the number."""
+        return f"not compared for {self.code}: {self.reason}"
+
+
+class LeftOut(_Counted):
+    """Rows that differ as a finding does, but may not be repaired now."""
+
+    found = True
+
+    @property
+    def text(self) -> str:
+        """The words after the number."""
+        return f"{self.code} left out: {self.reason}"
+
+
+Skipped = NotCompared | LeftOut
 
 
 def young(grace_minutes: int) -> str:

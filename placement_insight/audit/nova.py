@@ -4,7 +4,7 @@ Live consumers that a list lacks would count as orphans, so only a complete list
 Servers of cells that are down are listed since microversion 2.69; migrations have a UUID since
 2.59, and hypervisors since 2.53. Lists do not have servers that are soft-deleted, and nova may
 leave out servers of cells that are down, so servers that a list lacks are requested one by one
-(``current_hosts``).
+(``current_places``).
 """
 
 from collections import defaultdict
@@ -12,14 +12,24 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple, Self
+from typing import Final
 from uuid import UUID
 
 from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
 from openstack.connection import Connection
 
-from placement_insight.audit.model import InvalidList, LiveConsumers, NovaAggregate
+from placement_insight.audit.model import (
+    FailedMigration,
+    Hidden,
+    InvalidList,
+    LiveConsumers,
+    Moves,
+    NoHost,
+    NovaAggregate,
+    Place,
+    RunsOn,
+)
 from placement_insight.documents import Response
 from placement_insight.nova_lists import InvalidPage, NovaList, pages
 
@@ -33,7 +43,10 @@ _HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERS
 _MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
 
 _ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
-"""The states of a migration that ended without a claim; in error and failed it may have one."""
+"""The states of a migration that ended without a claim."""
+
+_FAILED: Final = frozenset({"error", "failed"})
+"""The states of a migration that ended and may have a claim."""
 
 CELL_DOWN: Final = "UNKNOWN"
 
@@ -43,31 +56,31 @@ _MOVING: Final = frozenset(
 """The states of a server whose claims are about to change, or are unknown."""
 
 _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
+_DEVICES: Final = frozenset({"accel:device_profile", "pci_passthrough:alias"})
+_PLAIN: Final = frozenset(f"resources:{name}" for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"))
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 _HIDDEN: Final = "nova does not return the host of the server to this user"
 _CELL_DOWN: Final = "the cell of the server is down"
 
 
-class _Server(NamedTuple):
-    """A server; ``hidden`` is the reason if nova does not return the host."""
+def _place(row: Response, *, is_moving: bool = False) -> Place:
+    """Return the place of the server in a row."""
+    status, host = row.get("status"), row.get(_HOST)
+    if _HOST not in row:
+        return Hidden(_CELL_DOWN if status == CELL_DOWN else _HIDDEN)
+    if not host or status in _WITHOUT_CLAIM:
+        return NoHost()
+    if is_moving or status in _MOVING or row.get("OS-EXT-STS:task_state"):
+        return Moves(host)
+    return RunsOn(host, _has_devices(row.get("flavor")))
 
-    status: object
-    task: object
-    host: str | None
-    hidden: str
 
-    @classmethod
-    def of(cls, row: Response) -> Self:
-        """Return the server in a row."""
-        status, host = row.get("status"), row.get(_HOST)
-        hidden = "" if _HOST in row else _CELL_DOWN if status == CELL_DOWN else _HIDDEN
-        return cls(status, row.get("OS-EXT-STS:task_state"), host, hidden)
-
-    @property
-    def settled_host(self) -> str | None:
-        """The name of the provider that it runs on, None if it moves or is unknown."""
-        is_settled = self.status not in _MOVING | _WITHOUT_CLAIM and not self.task
-        return self.host if is_settled else None
+def _has_devices(flavor: object) -> bool | None:
+    """Return whether a flavor requests more than a host has itself; None if it is unknown."""
+    specs = flavor.get("extra_specs") if isinstance(flavor, dict) else None
+    if not isinstance(specs, dict):
+        return None
+    return any(name in _DEVICES or name.startswith("resources") for name in specs.keys() - _PLAIN)
 
 
 def read_nova(
@@ -78,7 +91,6 @@ def read_nova(
         compute = connection.compute
         migrations = list(pages(compute, _MIGRATIONS, {}))
         listed = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
-        servers = {_uuid_of_row(row, "id"): _Server.of(row) for row in listed}
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
         migrations.extend(pages(compute, _MIGRATIONS, {}))
         hypervisors = {
@@ -86,28 +98,30 @@ def read_nova(
             for row in pages(compute, _HYPERVISORS, {})
         }
         aggregates = _aggregates(connection)
-    current = [row for row in migrations if row.get("status") not in _ENDED]
-    moving = {row.get("instance_uuid") for row in current}
-    hosts = {
-        uuid: None if uuid in moving else server.settled_host for uuid, server in servers.items()
-    }
+    moving, places = set(), dict[str, Place]()
+    for row in migrations:
+        if row.get("status") in _FAILED:
+            places[_uuid_of_row(row, "uuid")] = FailedMigration()
+        elif row.get("status") not in _ENDED:
+            places[_uuid_of_row(row, "uuid")] = NoHost()
+            moving.add(row.get("instance_uuid"))
+    for row in listed:
+        uuid = _uuid_of_row(row, "id")
+        places[uuid] = _place(row, is_moving=uuid in moving)
     return LiveConsumers(
-        {**hosts, **{_uuid_of_row(migration, "uuid"): None for migration in current}},
+        places,
         listed_at,
         types,
         {uuid: name for uuid, (name, _) in hypervisors.items()},
         down={name for name, state in hypervisors.values() if state == "down"},
-        moving={
-            uuid: server.host
-            for uuid, server in servers.items()
-            if server.host and hosts[uuid] is None and server.status not in _WITHOUT_CLAIM
+        servers_of={
+            _uuid_of_row(row, "uuid"): str(row.get("instance_uuid")) for row in migrations
         },
         evacuated=_evacuated(migrations),
-        hidden={uuid: server.hidden for uuid, server in servers.items() if server.hidden},
         covers_untyped=covers_untyped,
         aggregates=aggregates,
-        cell_is_down=any(server.status == CELL_DOWN for server in servers.values()),
-        current_hosts=partial(current_hosts, connection),
+        cell_is_down=any(row.get("status") == CELL_DOWN for row in listed),
+        current_places=partial(current_places, connection),
         service_of=partial(service_of, connection),
     )
 
@@ -150,13 +164,13 @@ def _uuid_of_row(row: Response, name: str) -> str:
         ) from None
 
 
-def current_hosts(connection: Connection, uuids: Iterable[str]) -> Mapping[str, str | None]:
-    """Return the hosts of the servers that exist, None for servers that move.
+def current_places(connection: Connection, uuids: Iterable[str]) -> Mapping[str, Place]:
+    """Return the places of the servers that exist.
 
     Each server is requested. Only "not found" from nova shows that a server does not exist: a
     proxy returns 404 for an unknown path. Raises: InvalidList for errors of nova.
     """
-    hosts: dict[str, str | None] = {}
+    places: dict[str, Place] = {}
     with _translated():
         for uuid in uuids:
             response = connection.compute.get(
@@ -170,8 +184,8 @@ def current_hosts(connection: Connection, uuids: Iterable[str]) -> Mapping[str, 
                 is_missing, server = False, None
             if not is_missing:
                 exceptions.raise_from_response(response)
-                hosts[uuid] = _Server.of(server).settled_host if isinstance(server, dict) else None
-    return hosts
+                places[uuid] = _place(server) if isinstance(server, dict) else NoHost()
+    return places
 
 
 def service_of(connection: Connection, hypervisor: str) -> str | None:

@@ -17,7 +17,7 @@ from placement_insight.audit.model import (
     AuditedProviders,
     AuditedState,
     AuditSettings,
-    Skipped,
+    LeftOut,
     young,
 )
 from placement_insight.audit.sql import read_state
@@ -59,7 +59,7 @@ def audit(
             reported.append(finding.listed(providers.names, settings.commands))
     truncated = [code for code, count in counts.items() if count > settings.at_most]
     skipped = [
-        Skipped(code, count, young(settings.grace_minutes))
+        LeftOut(code, count, young(settings.grace_minutes))
         for code, count in state.young.items()
         if count and settings.covers(code)
     ]

@@ -1,12 +1,13 @@
 """Findings about consumers: orphans, and servers whose allocations are not only on their hosts."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Final, Self
 
 from placement.core.claims import Amounts
 from placement.core.text import timestamp
 from placement_insight.audit.consumers.model import ListedConsumer
-from placement_insight.audit.finding import Commands, Finding, InLivePlan, Named
+from placement_insight.audit.finding import Claim, Commands, Finding, InLivePlan, Named
 from placement_insight.audit.model import AuditedProviders, LiveConsumers
 
 _HEAL: Final = "nova-manage placement heal_allocations --instance"
@@ -56,26 +57,51 @@ class DoubledConsumer(OfConsumer, InLivePlan, code="doubled_consumer"):
     providers: Sequence[str]
 
 
-class AllocationsOnOtherHost(OfConsumer, code="allocations_on_other_host"):
-    """A server with allocations, but none on its host."""
+class OfServer(InLivePlan):
+    """A server without a claim on its host; a ``migration`` that ended may have this claim.
 
-    host: Named
+    ``host_alone`` is whether the server needs nothing but amounts of its host: of other servers,
+    nova-manage refuses to create the allocations, or forgets those of devices and shared storage.
+    """
 
-    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - of nova
-        """Return the command with which the repair begins."""
-        return f"{_HEAL} {self.consumer} --force"
+    taken_over: ClassVar[str] = "move the allocations of the migration to the server"
 
-
-class ServerWithoutAllocations(Finding, code="server_without_allocations"):
-    """A server with a host and without allocations."""
-
-    repair: str = "create its allocations from its flavor"
     consumer: str
     host: Named
+    host_alone: bool | None
+    migration: Claim | None = None
 
-    def first_command(self, commands: Commands) -> str:  # noqa: ARG002 - of nova
+    def taking_over(self, migration: ListedConsumer) -> Self:
+        """Return the finding whose repair moves the claim of the migration to the server."""
+        claim = Claim(migration.uuid, migration.generation, migration.allocations)
+        cause = f"{self.cause}; its claim is that of the migration {migration.uuid}, which ended"
+        return replace(self, migration=claim, cause=cause, repair=self.taken_over)
+
+
+class AllocationsOnOtherHost(OfConsumer, OfServer, code="allocations_on_other_host"):
+    """A server with allocations, but none on its host."""
+
+    taken_over = f"{OfServer.taken_over}, and release its other allocations"
+
+    def first_command(self, commands: Commands) -> str:
         """Return the command with which the repair begins."""
-        return f"{_HEAL} {self.consumer}"
+        if self.migration:
+            return super().first_command(commands)
+        if self.host_alone:
+            return f"{_HEAL} {self.consumer} --force"
+        return commands.of_openstack("resource provider allocation show", self.consumer)
+
+
+class ServerWithoutAllocations(OfServer, code="server_without_allocations"):
+    """A server with a host and without allocations."""
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command with which the repair begins."""
+        if self.migration:
+            return super().first_command(commands)
+        if self.host_alone is False:
+            return commands.of_openstack("server show", self.consumer)
+        return f"{_HEAL} {self.consumer}{'' if self.host_alone else ' --dry-run'}"
 
 
 def on_other_hosts(

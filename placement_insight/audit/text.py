@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from placement.core.text import Names, printable
-from placement_insight.audit.finding import Finding, Named, OfInventory
+from placement_insight.audit.finding import Claim, Finding, Named, OfInventory
 from placement_insight.audit.model import Skipped
 
 Count = tuple[int, str]
@@ -53,7 +53,7 @@ def summary(
         (number, f"{severity} {code}{_on(of_groups[code], number)}")
         for (severity, code), number in numbers.items()
     ]
-    not_compared = [(row.count, f"not compared for {row.code}: {row.reason}") for row in skipped]
+    not_compared = [(row.count, row.text) for row in skipped]
     if not counts:
         return aligned([(0, "findings"), *not_compared]) if not_compared else ["Nothing found"]
     further = [f"{code}: there are further findings, which are not listed" for code in truncated]
@@ -120,6 +120,8 @@ def value_text(value: object, names: Names) -> str:
     match value:
         case Named(uuid, name):
             return f"{name} ({uuid})"
+        case Claim(uuid, _, allocations):
+            return f"{uuid} with {value_text(allocations, names)}"
         case str():
             return f"{names[value]} ({value})" if value in names else value
         case Mapping():

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from placement.core.text import Names, nouns
-from placement_insight.audit.finding import NOTICE, Finding, InPlan
+from placement_insight.audit.finding import NOTICE, Claim, Finding, InPlan
 from placement_insight.audit.kinds import KINDS
 from placement_insight.audit.model import Skipped
 from placement_insight.audit.names import UnusedClass, UnusedTrait, UnusedType
@@ -22,6 +22,7 @@ from placement_insight.audit.repair.consumers import (
     RemoveAllocations,
     RemoveConsumer,
     RemoveStrayAllocations,
+    TakeOverAllocations,
 )
 from placement_insight.audit.repair.names import (
     DeleteConsumerType,
@@ -35,7 +36,13 @@ from placement_insight.audit.repair.providers import (
     SetTree,
     SetUsageCounter,
 )
-from placement_insight.audit.servers import DoubledConsumer, OfConsumer, OrphanedConsumer
+from placement_insight.audit.servers import (
+    AllocationsOnOtherHost,
+    DoubledConsumer,
+    OfConsumer,
+    OfServer,
+    OrphanedConsumer,
+)
 from placement_insight.audit.text import aligned
 from placement_insight.audit.trees import NestedComputeNode, OfTree
 from placement_insight.audit.usage import (
@@ -47,7 +54,8 @@ from placement_insight.audit.usage import (
 
 # In the order of a plan: removing or creating consumers does not change their generations.
 _ACTIONS: Final[Sequence[type[Action]]] = (
-    *(CreateConsumer, RemoveConsumer, RemoveAllocations, RemoveStrayAllocations),
+    *(CreateConsumer, RemoveConsumer, TakeOverAllocations),
+    *(RemoveAllocations, RemoveStrayAllocations),
     *(SetTree, MakeRoot, SetUsageCounter, DeleteResourceClass, DeleteTrait, DeleteConsumerType),
     *(MoveAllocations, RenameProvider, DeleteProvider),
 )
@@ -63,12 +71,14 @@ def action_for(finding: Finding) -> Action | None:
     return action and replace(action, finding=finding.code)
 
 
-def _action(finding: Finding) -> Action | None:  # noqa: C901, PLR0911  a case for each
+def _action(finding: Finding) -> Action | None:  # noqa: C901, PLR0911, PLR0912  a case for each
     match finding:
         case OrphanedConsumer():
             return _remove_allocations(finding, sorted(finding.allocations))
         case DoubledConsumer():
             return _remove_allocations(finding, finding.providers)
+        case OfServer(migration=Claim() as migration):
+            return _take_over(finding, migration)
         case MissingConsumer():
             return CreateConsumer(consumer=finding.consumer)
         case EmptyConsumer():
@@ -116,6 +126,19 @@ def _remove_allocations(finding: OfConsumer, providers: Sequence[str]) -> Action
     )
 
 
+def _take_over(finding: OfServer, migration: Claim) -> Action:
+    own = finding if isinstance(finding, AllocationsOnOtherHost) else None
+    return TakeOverAllocations(
+        consumer=finding.consumer,
+        generation=own.generation if own else None,
+        written_at=own.written_at if own else None,
+        allocations=own.allocations if own else {},
+        migration=migration.uuid,
+        migration_generation=migration.generation,
+        migration_allocations=migration.allocations,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The actions in the order of a plan, and the numbers of other findings, by code and reason.
@@ -131,7 +154,7 @@ class Planned:
         """Return what the plan in a file contains, and what it leaves out with the reasons."""
         counts = [(len(self.actions), f"{nouns(len(self.actions), 'action')} planned in {path}")]
         counts += [(number, reason) for reason, number in self.left_out.items()]
-        counts += [(rows.count, f"{rows.code} not planned: {rows.reason}") for rows in skipped]
+        counts += [(rows.count, rows.text) for rows in skipped]
         return "\n".join(aligned(counts))
 
 

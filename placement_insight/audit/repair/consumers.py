@@ -1,6 +1,7 @@
 """Actions on consumers and their allocations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from placement.core.claims import AllocationState, plan_claims
 from placement.core.model import ConsumerClaim
@@ -10,12 +11,15 @@ from placement.db.claims.inventories import additions
 from placement.db.resources.names import check_names
 from placement.db.resources.providers import lock_providers
 from placement.db.transaction import Transaction
+from placement_insight.audit.model import INSTANCE
 from placement_insight.audit.repair.action import Action, Amounts, Id, Number, Text, Texts
 from placement_insight.audit.repair.rows import (
     Scope,
     amounts_on,
+    change_consumer,
     delete_allocations,
     move_allocations,
+    rename_consumer,
 )
 from placement_insight.audit.repair.transaction import ChangedSince, Repair, class_id_of
 
@@ -39,31 +43,53 @@ class RemoveAllocations(Action, kind="remove_allocations"):
         """Delete the allocations, and the consumer with its last one; subtract from counters."""
         tx = repair.tx
         locked = _locked(tx, self.consumer, self.generation, self.allocations)
-        written_at = timestamp(tx.consumers.written_at(self.consumer))
-        if written_at != self.written_at:
-            raise ChangedSince(
-                f"The consumer {self.consumer} was written at {written_at}; when planned, at "
-                f"{self.written_at}."
-            )
-        providers, class_ids = tx.inventories.lock(list(self.allocations))
-        check_names(locked.class_ids, class_ids)
-        if not providers.keys() >= set(self.providers):
-            raise ChangedSince("A provider does not exist any more.")
-        ids = [providers[uuid].id for uuid in self.providers]
+        _check_time(tx, self.consumer, self.written_at)
+        released = {uuid: self.allocations.get(uuid, {}) for uuid in self.providers}
+        changes = _changes(tx, locked, self.allocations, released)
         repair.record(_rows_of(locked, [self.consumer]))
-        delete_allocations(tx, [self.consumer], ids)
+        delete_allocations(tx, [self.consumer], changes.provider_ids)
         if tx.allocations.without([self.consumer]):
             tx.execute_all(deletions(locked.ids.values()))
         else:
             tx.consumers.advance([self.consumer])
-        released = {
-            (providers[uuid].id, class_ids[name]): -amount
-            for uuid in self.providers
-            for name, amount in self.allocations[uuid].items()
-            if name in class_ids
-        }
-        tx.execute_all(additions(released))
-        tx.publish(ids)
+        changes.write(tx)
+
+
+class TakeOverAllocations(Action, kind="take_over_allocations"):
+    """Give the allocations of a migration to its server, which releases its other ones.
+
+    Generations, ``written_at`` and allocations are the same as in ``RemoveAllocations``; the
+    generation is None if the server has no consumer.
+    """
+
+    consumer: Text
+    generation: Number | None
+    written_at: Text | None
+    allocations: Amounts
+    migration: Text
+    migration_generation: Number
+    migration_allocations: Amounts
+
+    def perform(self, repair: Repair) -> None:
+        """Delete the allocations of the server, change the consumer of the others, and save it.
+
+        No usage increases. A server without a consumer gets the consumer of the migration.
+        """
+        tx, both = repair.tx, [self.consumer, self.migration]
+        locked = tx.consumers.lock(both)
+        _compare(locked, self.consumer, self.generation, self.allocations)
+        _compare(locked, self.migration, self.migration_generation, self.migration_allocations)
+        _check_time(tx, self.consumer, self.written_at)
+        changes = _changes(tx, locked, self.allocations, self.allocations)
+        repair.record(_rows_of(locked, both))
+        delete_allocations(tx, [self.consumer], changes.provider_ids)
+        change_consumer(tx, self.migration, self.consumer)
+        if self.generation is None:
+            rename_consumer(tx, self.migration, self.consumer, INSTANCE)
+        else:
+            tx.execute_all(deletions([locked.ids[self.migration]]))
+        tx.consumers.advance([self.consumer])
+        changes.write(tx)
 
 
 class MoveAllocations(Action, kind="move_allocations"):
@@ -189,19 +215,67 @@ class RemoveStrayAllocations(Action, kind="remove_stray_allocations"):
 def _locked(tx: Transaction, uuid: str, generation: int, amounts: Amounts) -> LockedConsumers:
     """Lock a consumer, and compare it with the plan.  Raises: ChangedSince."""
     locked = tx.consumers.lock([uuid])
+    _compare(locked, uuid, generation, amounts)
+    return locked
+
+
+def _compare(locked: LockedConsumers, uuid: str, generation: int | None, amounts: Amounts) -> None:
+    """Compare a consumer with the plan; it must not exist without generation.
+
+    Raises: ChangedSince.
+    """
     current = locked.generations.get(uuid)
-    if current is None:
+    if current is None and generation is not None:
         raise ChangedSince(f"The consumer {uuid} does not exist.")
     if current != generation:
-        raise ChangedSince(
-            f"The consumer {uuid} has generation {current}; it had {generation} when planned."
-        )
+        had = "did not exist" if generation is None else f"had {generation}"
+        raise ChangedSince(f"The consumer {uuid} has generation {current}; it {had} when planned.")
     allocated = {
         provider: dict(by_class) for provider, by_class in locked.allocated.get(uuid, {}).items()
     }
     if allocated != amounts:
         raise ChangedSince(f"The consumer {uuid} has other allocations: {allocated}.")
-    return locked
+
+
+def _check_time(tx: Transaction, uuid: str, planned: str | None) -> None:
+    """Compare when a consumer was written with the plan.  Raises: ChangedSince."""
+    written_at = timestamp(tx.consumers.written_at(uuid))
+    if written_at != planned:
+        raise ChangedSince(
+            f"The consumer {uuid} was written at {written_at}; when planned, at {planned}."
+        )
+
+
+class _Changes(NamedTuple):
+    """The ids of providers that release allocations, and the changes of their counters."""
+
+    provider_ids: Sequence[int]
+    counters: Mapping[tuple[int, int], int]
+
+    def write(self, tx: Transaction) -> None:
+        """Change the counters, and publish the providers."""
+        tx.execute_all(additions(self.counters))
+        tx.publish(self.provider_ids)
+
+
+def _changes(
+    tx: Transaction, locked: LockedConsumers, allocations: Amounts, released: Amounts
+) -> _Changes:
+    """Lock the providers of the allocations of a consumer, of which some are released.
+
+    Raises: ChangedSince if a provider does not exist.
+    """
+    providers, class_ids = tx.inventories.lock(list(allocations))
+    check_names(locked.class_ids, class_ids)
+    if not providers.keys() >= released.keys():
+        raise ChangedSince("A provider does not exist any more.")
+    counters = {
+        (providers[uuid].id, class_ids[name]): -amount
+        for uuid, amounts in released.items()
+        for name, amount in amounts.items()
+        if name in class_ids
+    }
+    return _Changes([providers[uuid].id for uuid in released], counters)
 
 
 def _rows_of(locked: LockedConsumers, uuids: Iterable[str]) -> Scope:

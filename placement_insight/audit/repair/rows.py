@@ -259,6 +259,21 @@ def move_allocations(tx: Transaction, uuid: str, source_id: int, target_id: int)
     tx.connection.execute(update.values(values))
 
 
+def change_consumer(tx: Transaction, uuid: str, new_uuid: str) -> None:
+    """Give the allocations of a locked consumer to another one."""
+    update = allocations.update().filter_by(consumer_id=uuid)
+    tx.connection.execute(update.values(consumer_id=new_uuid, updated_at=utcnow()))
+
+
+def rename_consumer(tx: Transaction, uuid: str, new_uuid: str, type_name: str) -> None:
+    """Change the UUID of a locked consumer, and its type if it has one."""
+    of, types = consumers.c, consumer_types.c
+    type_id = sa.select(types.id).where(types.name == type_name).scalar_subquery()
+    new_type_id = sa.case((of.consumer_type_id.is_not(None), type_id))
+    update = consumers.update().filter_by(uuid=uuid)
+    tx.connection.execute(update.values(uuid=new_uuid, consumer_type_id=new_type_id))
+
+
 def amounts_on(tx: Transaction, provider_id: int, class_id: int) -> dict[str, int]:
     """Return the allocated amounts of a class on a provider, by consumer."""
     of = allocations.c

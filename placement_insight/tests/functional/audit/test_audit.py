@@ -36,7 +36,13 @@ from placement_insight.audit.consumers.model import ConsumerFilter
 from placement_insight.audit.consumers.sql import all_matching
 from placement_insight.audit.kinds import KINDS, Audit
 from placement_insight.audit.live_consumers import Comparison
-from placement_insight.audit.model import AuditedProviders, AuditSettings, LiveConsumers, Skipped
+from placement_insight.audit.model import (
+    AuditedProviders,
+    AuditSettings,
+    LeftOut,
+    LiveConsumers,
+    RunsOn,
+)
 from placement_insight.audit.repair.actions import REPAIRABLE, Planned, action_for, plan
 from placement_insight.audit.report import audit
 from placement_insight.audit.sql import read_state
@@ -148,7 +154,7 @@ def test_what_is_young_is_left_alone(store):
     host.inventory(used=0)
     assert codes(store) == []
     (skipped,) = audit(store, EVERYTHING).skipped
-    assert skipped == Skipped("empty_consumer", 1, "younger than 30 minutes (--grace-minutes)")
+    assert skipped == LeftOut("empty_consumer", 1, "younger than 30 minutes (--grace-minutes)")
     assert audit(store, AuditSettings(codes={"usage_counter"})).skipped == []
     assert codes(store, AuditSettings(grace_minutes=-60)) == ["empty_consumer"]
     assert codes(store, AuditSettings(grace_minutes=0)) in ([], ["empty_consumer"])
@@ -205,7 +211,7 @@ def test_nothing_is_found_in_a_random_healthy_database(store, backend):
         _step(store, numbers)
     assert len(_consumers(store)) > 5
     listed_at = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
-    live = LiveConsumers(dict.fromkeys(_consumers(store), "elsewhere"), listed_at, TYPES)
+    live = LiveConsumers(dict.fromkeys(_consumers(store), RunsOn("elsewhere")), listed_at, TYPES)
     comparison = Comparison(live, AuditedProviders({}, {}, ()), listed_at, "young")
     comparison.add(all_matching(store, ConsumerFilter()))
     assert (comparison.orphans, comparison.compared) == ([], len(_consumers(store)))

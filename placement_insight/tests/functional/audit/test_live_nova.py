@@ -6,8 +6,17 @@ import pytest
 
 from placement.objects import aggregate, resource_class
 from placement.tests.support.defects import TYPE, Host, compute_node
-from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
+from placement.tests.support.factories import (
+    allocations_of,
+    assert_sound,
+    claim,
+    new_provider,
+    set_inventories,
+    uuid,
+)
 from placement_insight.audit import manage as command
+from placement_insight.audit.consumers.model import ConsumerFilter
+from placement_insight.audit.consumers.sql import all_matching
 from placement_insight.tests.support.nova_api import nova_api
 from placement_insight.tests.support.nova_documents import (
     hypervisor,
@@ -15,7 +24,7 @@ from placement_insight.tests.support.nova_documents import (
     server,
     server_of_a_cell_that_is_down,
 )
-from placement_insight.tests.support.repairs import age, image, instance
+from placement_insight.tests.support.repairs import age, image, instance, without_generations
 
 pytestmark = [
     pytest.mark.parametrize("backend", ["sqlite"], indirect=True),
@@ -93,7 +102,7 @@ def test_the_consumer_of_a_migration_is_alive(store, host, nova, audit, type_):
     types = ["--type", "unknown"] if type_ is None else []
     untyped = [("untyped_consumers", None)] if type_ is None else []
     assert audit(*types) == [("orphaned_consumer", old), *untyped]
-    assert nova.shows == ([old] if type_ is None else [])
+    assert nova.shows == []
 
 
 def test_a_migration_of_a_cell_that_was_down_for_a_moment_is_alive(store, host, nova, audit):
@@ -134,6 +143,93 @@ def test_an_instance_on_two_hosts(store, host, *, nova, audit, status, task_stat
     assert audit() == []
 
 
+# --- servers that run on the claim of a migration -----------------------------------------
+
+
+@pytest.mark.parametrize("type_", ["MIGRATION", None])
+@pytest.mark.parametrize("status", ["cancelled", "error", "failed"])
+@pytest.mark.parametrize("vcpus", [0, 2, 3])
+def test_a_server_takes_over_the_claim_of_its_migration(
+    store, host, *, nova, run_audit, plan, apply, type_, status, vcpus
+):
+    """The server has no allocations, or those on the target, in case of a resize other amounts."""
+    target = Host(store)
+    claim_of_source = instance(store, host, type=type_)
+    consumer = instance(store, target, vcpus=vcpus, type=type_ and "INSTANCE") if vcpus else uuid()
+    alive = instance(store, target, vcpus=1, type=type_ and "INSTANCE")
+    nova.servers = [server(host.consumer), server(target.consumer), server(alive, target.name)]
+    nova.servers.append(server(consumer, host.name))
+    nova.migrations = [migration(claim_of_source, consumer, status)]
+    nova.hypervisors = [hypervisor(each.uuid, each.name) for each in (host, target)]
+    findings, _ = details(run_audit)
+    (finding,) = (each for each in findings if each["severity"] == "error")
+    code = "allocations_on_other_host" if vcpus else "server_without_allocations"
+    assert (finding["code"], finding["rows"]["consumer"]) == (code, consumer)
+    assert finding["rows"]["migration"]["uuid"] == claim_of_source
+    before = image(store)
+    run_audit("--live", "nova", "--plan", plan)
+    assert apply(plan) == (1, 0, 0)
+    assert allocations_of(store, consumer) == {host.uuid: {"VCPU": 2}}
+    assert_sound(store)
+    findings, _ = details(run_audit)
+    assert [each for each in findings if each["severity"] == "error"] == []
+    assert [row["type"] for row in listed_consumers(store, consumer)] == [type_ and "INSTANCE"]
+    assert apply(f"{plan}.undo") == (1, 0, 0)
+    assert without_generations(image(store)) == without_generations(before)
+
+
+def listed_consumers(store, consumer):
+    listed = all_matching(store, ConsumerFilter(limit=1000))
+    return [each.as_json() for each in listed if each.uuid == consumer]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"status": "MIGRATING"}, "the server is being moved"),
+        ({"task_state": "migrating"}, "the server is being moved"),
+        ({"status": "UNKNOWN"}, "a cell of nova is down"),
+        ({}, "several migrations have a claim"),
+        ({"current": "elsewhere"}, "its server is not compared"),
+        ({"status": "SHELVED_OFFLOADED", "host": None}, None),
+        ({"status": "DELETED", "host": None}, None),
+    ],
+)
+def test_no_plan_takes_the_claim_on_which_a_server_may_run(
+    store, host, *, nova, run_audit, plan, changed, reason
+):
+    target = Host(store)
+    consumer = instance(store, target)
+    ended = [instance(store, host, type="MIGRATION", vcpus=1) for _ in range(1 + (not changed))]
+    current = changed.pop("current", None)
+    row = server(consumer, **{"host": host.name, **changed})
+    if changed.get("status") == "UNKNOWN":
+        row = server_of_a_cell_that_is_down(consumer)
+    nova.servers = [row, server(host.consumer), server(target.consumer)]
+    nova.migrations = [migration(each, consumer, "cancelled") for each in ended]
+    nova.current = {consumer: server(consumer, current)} if current else {}
+    run_audit("--live", "nova", "--plan", plan)
+    assert [each in plan.read_text() for each in ended] == [reason is None] * len(ended)
+    _, skipped = details(run_audit)
+    reasons = [row["reason"] for row in skipped if row["code"] == "orphaned_consumer"]
+    assert [each.startswith(reason) for each in reasons] == ([True] if reason else [])
+
+
+def test_the_claim_of_a_server_that_only_a_request_finds_is_held_back(
+    store, host, nova, run_audit
+):
+    """For instance a server that is soft-deleted."""
+    consumer, ended = uuid(), instance(store, host, type="MIGRATION")
+    nova.servers = [server(host.consumer)]
+    nova.migrations = [migration(ended, consumer, "cancelled")]
+    nova.shown = {consumer}
+    findings, (row,) = details(run_audit)
+    assert (findings, row["reason"]) == ([], "nova has the server, although its list lacks it")
+    nova.shown = set()
+    (finding,), _ = details(run_audit)
+    assert finding["rows"]["consumer"] == ended
+
+
 # --- consumers without a type, and an empty cloud -----------------------------------------
 
 
@@ -150,7 +246,8 @@ def test_consumers_without_a_type_are_compared_on_the_hosts_of_nova(store, host,
     reason = (
         "the list does not cover the consumer type unknown outside of its hosts (--type unknown)"
     )
-    assert {"code": "orphaned_consumer", "count": 1, "reason": reason} in document["skipped"]
+    skipped = {"code": "orphaned_consumer", "count": 1, "reason": reason, "found": False}
+    assert skipped in document["skipped"]
     status, printed, _ = run_audit("--live", "nova")
     assert (status, "Nothing found" in printed) == (command.FOUND, False)
     assert f"1 not compared for orphaned_consumer: {reason}" in printed
@@ -200,7 +297,11 @@ def test_a_server_without_allocations(store, host, nova, run_audit):
     nova.servers = [server(lost, host.name), server(host.consumer, host.name)]
     (finding,), skipped = details(run_audit)
     assert (finding["code"], finding["severity"]) == ("server_without_allocations", "error")
-    assert finding["rows"] == {"consumer": lost, "host": {"uuid": host.uuid, "name": host.name}}
+    assert finding["rows"] == {
+        "consumer": lost,
+        "host": {"uuid": host.uuid, "name": host.name},
+        "host_alone": True,
+    }
     assert finding["repair_command"] == (
         f"nova-manage placement heal_allocations --instance {lost}"
     )
@@ -364,7 +465,10 @@ def test_servers_whose_allocations_are_young_are_counted(
     code = "doubled_consumer" if is_doubled else "allocations_on_other_host"
     reason = "younger than 30 minutes (--grace-minutes)"
     found, skipped = details(run_audit)
-    assert (found, skipped) == ([], [{"code": code, "count": 1, "reason": reason}])
+    assert (found, skipped) == (
+        [],
+        [{"code": code, "count": 1, "reason": reason, "found": True}],
+    )
     nova.servers[0]["OS-EXT-SRV-ATTR:hypervisor_hostname"] = other.name
     assert is_doubled or details(run_audit) == ([], [])
 

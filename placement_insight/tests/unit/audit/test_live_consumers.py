@@ -8,7 +8,14 @@ import pytest
 
 from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.live_consumers import Comparison, live_findings
-from placement_insight.audit.model import AuditedProviders, InvalidList, LiveConsumers, young
+from placement_insight.audit.model import (
+    AuditedProviders,
+    InvalidList,
+    LiveConsumers,
+    NoHost,
+    RunsOn,
+    young,
+)
 
 AT = datetime(2026, 11, 22)
 SECOND = timedelta(seconds=1)
@@ -27,7 +34,8 @@ def consumer(uuid, *providers, type="INSTANCE", at=AT - SECOND):  # noqa: A002
 
 
 def compared(*consumers, hosts=(), types=("INSTANCE",)):
-    live = LiveConsumers(dict(hosts), AT, frozenset(types))
+    places = {uuid: RunsOn(host) if host else NoHost() for uuid, host in dict(hosts).items()}
+    live = LiveConsumers(places, AT, frozenset(types))
     comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
     comparison.add(consumers)
     return comparison
@@ -35,7 +43,7 @@ def compared(*consumers, hosts=(), types=("INSTANCE",)):
 
 def lists(comparison):
     """Return the orphans, the number of compared consumers, and the findings about servers."""
-    found = [(each.code, each.consumer) for each in comparison.of_servers()]
+    found = [(each.code, each.consumer) for each in comparison.of_consumers(with_orphans=False)]
     return comparison.orphans, comparison.compared, found
 
 

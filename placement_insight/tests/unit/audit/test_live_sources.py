@@ -11,7 +11,7 @@ import pytest
 from placement_insight.audit import live_sources
 from placement_insight.audit.live_sources import parse
 from placement_insight.audit.model import InvalidList
-from placement_insight.audit.nova import current_hosts
+from placement_insight.audit.nova import current_places
 
 AT = datetime(2026, 11, 22)
 ONE = "5e08ea53-c4c6-448e-9334-ac4953de3cf1"
@@ -19,7 +19,9 @@ TWO = "5e08ea53-c4c6-448e-9334-ac4953de3cf2"
 
 
 def hosts(*lines):
-    return parse(lines, listed_at=AT, types=frozenset({"INSTANCE"})).hosts
+    """Return the hosts by UUID, None if the line has none."""
+    places = parse(lines, listed_at=AT, types=frozenset({"INSTANCE"})).places
+    return {uuid: getattr(place, "host", None) for uuid, place in places.items()}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_list_may_be_empty(tmp_path, text):
     """It is refused if it would make orphans: see ``live_consumers``."""
     path = tmp_path / "live"
     path.write_text(text)
-    assert live_sources.read(str(path), (), lambda: None).hosts == {}
+    assert live_sources.read(str(path), (), lambda: None).places == {}
 
 
 def test_a_file_that_is_not_text_is_refused(tmp_path):
@@ -118,5 +120,5 @@ class Compute:
 
 def test_a_confirmation_is_not_read_from_a_cache():
     compute = Compute()
-    assert current_hosts(SimpleNamespace(compute=compute), [ONE, TWO]) == {}
+    assert current_places(SimpleNamespace(compute=compute), [ONE, TWO]) == {}
     assert [each["skip_cache"] for each in compute.arguments] == [True, True]

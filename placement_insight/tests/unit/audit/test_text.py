@@ -1,7 +1,7 @@
 """The findings of an audit as a text."""
 
 from placement_insight.audit.finding import Commands, Named
-from placement_insight.audit.model import Skipped
+from placement_insight.audit.model import LeftOut, NotCompared
 from placement_insight.audit.names import UnusedClass
 from placement_insight.audit.text import findings_text, value_text
 from placement_insight.audit.usage import MissingInventory
@@ -51,15 +51,17 @@ def test_classes_without_a_provider_are_separate():
 
 def test_nothing_found_is_not_said_beside_what_was_not_compared():
     assert findings_text([], [], []) == "Nothing found"
-    skipped = [Skipped("orphaned_consumer", 12, "being moved")]
+    skipped = [NotCompared("orphaned_consumer", 12, "being moved")]
     assert findings_text([], [], skipped).splitlines() == [
         " 0 findings",
         "12 not compared for orphaned_consumer: being moved",
     ]
+    skipped = [LeftOut("orphaned_consumer", 1, "young")]
+    assert findings_text([], [], skipped).splitlines()[1] == "1 orphaned_consumer left out: young"
 
 
 def test_consumer_types_that_were_not_compared_are_printable():
-    skipped = [Skipped("orphaned_consumer", 1, "the list does not cover the type A\x1b[0m")]
+    skipped = [NotCompared("orphaned_consumer", 1, "the list does not cover the type A\x1b[0m")]
     assert findings_text([], [], skipped).endswith(r"the type A\x1b[0m")
 
 

@@ -33,6 +33,9 @@ ACTIONS = [
     f'"providers": ["{HOST}"]}}',
     f'{{"action": "remove_allocations", "finding": "doubled_consumer", "consumer": "{CONSUMER}", '
     f'"generation": 3, "written_at": null, "allocations": {AMOUNTS}, "providers": ["{HOST}"]}}',
+    f'{{"action": "take_over_allocations", "finding": "allocations_on_other_host", '
+    f'"consumer": "{CONSUMER}", "generation": null, "written_at": null, "allocations": {{}}, '
+    f'"migration": "{OTHER}", "migration_generation": 2, "migration_allocations": {AMOUNTS}}}',
     '{"action": "remove_stray_allocations", "finding": "missing_provider", "provider_id": 7, '
     '"resource_class": "id 10004", "used": 4}',
     f'{{"action": "set_tree", "finding": "missing_root", "provider": "{HOST}", '
@@ -107,13 +110,15 @@ def test_the_last_line_of_an_action_says_whether_it_is_in_effect(lines, in_effec
         (2, "allocations", {"a": {"VCPU": "4"}}),
         (2, "providers", "a"),
         (2, "written_at", 0),
-        (4, "provider_id", "7"),
-        (4, "provider_id", 2**31),
-        (4, "used", 2**63),
-        (5, "new_root", None),
-        (10, "trait", 7),
-        (11, "type", None),
-        (13, "new_name", "x" * 201),
+        (4, "migration", None),
+        (4, "migration_allocations", None),
+        (5, "provider_id", "7"),
+        (5, "provider_id", 2**31),
+        (5, "used", 2**63),
+        (6, "new_root", None),
+        (11, "trait", 7),
+        (12, "type", None),
+        (14, "new_name", "x" * 201),
     ],
 )
 def test_values_that_a_field_does_not_accept(action, name, value):

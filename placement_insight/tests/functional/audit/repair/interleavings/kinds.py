@@ -72,11 +72,21 @@ def _moving(
 
 _ON_HOST = {HOST: {"VCPU": 4, "MEMORY_MB": 10}}
 _ON_TWO = {HOST: {"VCPU": 1, "CUSTOM_OLD": 2}, OTHER: {"VCPU": 2}}
+
+
+def _take_over(world: World) -> Action:
+    return consumers.TakeOverAllocations(
+        consumer=INSTANCE, generation=1, written_at=world.written_at, allocations=_ON_HOST,
+        migration=SPREAD, migration_generation=1, migration_allocations=_ON_TWO,
+    )  # fmt: skip
+
+
 ACTIONS: Mapping[str, Callable[[World], Action]] = {
     "remove allocations": _removal(INSTANCE, _ON_HOST),
     "remove allocations of a renamed class": _removal(SPREAD, _ON_TWO),
     "move allocations": _moving(INSTANCE, _ON_HOST, HOST, OTHER),
     "move allocations beside a renamed class": _moving(SPREAD, _ON_TWO, OTHER, IDLE),
+    "take over allocations": _take_over,
     "remove a consumer": lambda _: consumers.RemoveConsumer(consumer=EMPTY, generation=1),
     "create a consumer": lambda _: consumers.CreateConsumer(consumer=UNRECORDED),
     "remove stray allocations": lambda _: consumers.RemoveStrayAllocations(

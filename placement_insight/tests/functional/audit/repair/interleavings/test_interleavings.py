@@ -46,6 +46,7 @@ def test_each_undo_alone(tried):
         for action in (
             *("remove allocations of a renamed class", "create a consumer"),
             *("move allocations", "move allocations beside a renamed class"),
+            "take over allocations",
         )
     }
 
