@@ -10,6 +10,7 @@ from placement_insight.audit.finding import ERROR, NOTICE, WARNING
 from placement_insight.audit.identity.model import MATCHES
 from placement_insight.audit.kinds import KINDS
 from placement_insight.documents import VERSION
+from placement_insight.explain.records.model import INVALID_REQUEST, NO_CANDIDATES, OF_WRITES
 
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
@@ -62,7 +63,7 @@ _RECORDED = _opened(
     request_id=TEXT_OR_NONE,
     global_request_id=TEXT_OR_NONE,
     at=_TIME,
-    kind={"type": "string", "enum": ["no_candidates", "invalid_request", "refused_claim"]},
+    kind={"type": "string", "enum": [NO_CANDIDATES, INVALID_REQUEST, *OF_WRITES]},
     project_id=TEXT_OR_NONE,
     user_id=TEXT_OR_NONE,
     microversion=TEXT,
@@ -83,6 +84,7 @@ REQUESTS_SUMMARY = always(
         traits=_COUNTED,
         aggregates=_COUNTED,
         projects=_COUNTED,
+        races=_COUNTED,
         omitted=by_key(COUNT),
     )
 )

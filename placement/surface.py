@@ -51,9 +51,9 @@ class Reports:
         return nullcontext()
 
     def results_of(
-        self, request: "Request", claims: "Sequence[ConsumerClaim]"
+        self, request: "Request", claims: "Sequence[ConsumerClaim]" = ()
     ) -> AbstractContextManager[None]:
-        """Return a context that reports a refusal of the claims, or how they were written."""
+        """Return a context that reports the refusal of a write, with its claims, and raises it."""
         return nullcontext()
 
     def name_conflicts_of(

@@ -96,7 +96,7 @@ export interface RecordedRequest {
   first_at: string;
   last_at: string;
   latest: Occurrence[];
-  // How many of them later requests with the same global id superseded, which found candidates.
+  // How many of them later requests superseded, which found candidates or were accepted.
   superseded: number;
   is_superseded: boolean;
   // A refused claim has the facts of its refusal instead, and a sentence of them.
@@ -119,6 +119,8 @@ export interface RequestSummary {
   traits: Count[];
   aggregates: Count[];
   projects: Count[];
+  // Not among the others: writes that the client repeats.
+  races: Count[];
 }
 
 export interface Capacity {

@@ -13,7 +13,7 @@ export class Refusals {
 
   constructor(private readonly api: Api) {}
 
-  // Superseded requests are no refusals.
+  // Superseded requests and lost races are no refusals.
   get latest(): readonly RecordedRequest[] {
     return this.records.filter((request) => refused(request) > 0);
   }
@@ -50,7 +50,7 @@ export class Refusals {
 }
 
 export function refused(request: RecordedRequest): number {
-  return request.count - request.superseded;
+  return request.kind === "lost_race" ? 0 : request.count - request.superseded;
 }
 
 export function keyOf(request: RecordedRequest): string {

@@ -199,7 +199,8 @@ def _check_capacity(
             integer_capacity(inventory),
             inventory.reserved,
             consumer_uuid,
-            occupation(inventory, used),
+            occupation(inventory, used + released),
+            released,
         )
 
 

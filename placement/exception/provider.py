@@ -261,6 +261,7 @@ class CapacityExceeded(NotAllocatable):
     reserved: int = 0
     consumer_uuid: str | None = None
     occupation: str = ""
+    own: int = 0
     template = (
         "Unable to allocate inventory: Unable to create allocation for "
         "'{resource_class}' on resource provider '{uuid}'. The requested amount "

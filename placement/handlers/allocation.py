@@ -34,7 +34,8 @@ def replace_allocations(request: Request) -> webob.Response:
 def delete_allocations(request: Request) -> webob.Response:
     """Remove all allocations of the consumer."""
     request.can(policies.DELETE_ALLOCATIONS)
-    allocation.delete(request.services.store, request.route["consumer_uuid"])
+    with request.services.reports.results_of(request):
+        allocation.delete(request.services.store, request.route["consumer_uuid"])
     return no_content(request)
 
 

@@ -45,15 +45,17 @@ def replace_inventories(request: Request) -> webob.Response:
     command = provider.parsed(
         store, uuid, lambda: parse.replacement(uuid, request.json_body, request.version)
     )
-    body = render.inventories(inventory.replace(store, command))
-    return json_response(request, body, modified_at=None)
+    with request.services.reports.results_of(request):
+        replaced = inventory.replace(store, command)
+    return json_response(request, render.inventories(replaced), modified_at=None)
 
 
 @microversion.version_handler("1.5", status=405)
 def delete_inventories(request: Request) -> webob.Response:
     """Remove all inventories of the provider."""
     request.can(policies.DELETE_INVENTORY)
-    inventory.delete_all(request.services.store, request.route["uuid"])
+    with request.services.reports.results_of(request):
+        inventory.delete_all(request.services.store, request.route["uuid"])
     return no_content(request)
 
 
@@ -76,14 +78,15 @@ def update_inventory(request: Request) -> webob.Response:
     command = provider.parsed(
         store, uuid, lambda: parse.update(uuid, resource_class, request.json_body, request.version)
     )
-    body = render.inventory(inventory.update(store, command), resource_class)
-    return json_response(request, body, modified_at=None)
+    with request.services.reports.results_of(request):
+        updated = inventory.update(store, command)
+    return json_response(request, render.inventory(updated, resource_class), modified_at=None)
 
 
 def delete_inventory(request: Request) -> webob.Response:
     """Remove one inventory of the provider."""
     request.can(policies.DELETE_INVENTORY)
-    inventory.delete(
-        request.services.store, request.route["uuid"], request.route["resource_class"]
-    )
+    uuid, resource_class = request.route["uuid"], request.route["resource_class"]
+    with request.services.reports.results_of(request):
+        inventory.delete(request.services.store, uuid, resource_class)
     return no_content(request)

@@ -68,7 +68,8 @@ def update_resource_provider(request: Request) -> webob.Response:
 def delete_resource_provider(request: Request) -> webob.Response:
     """Delete the provider."""
     request.can(policies.DELETE_PROVIDER)
-    provider.delete(request.services.store, request.route["uuid"])
+    with request.services.reports.results_of(request):
+        provider.delete(request.services.store, request.route["uuid"])
     return no_content(request)
 
 

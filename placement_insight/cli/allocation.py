@@ -206,6 +206,7 @@ _BY: Final = {
     "traits": "trait",
     "aggregates": "aggregate",
     "projects": "project",
+    "races": "lost race",
 }
 
 

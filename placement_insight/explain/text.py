@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 from placement.core.text import printable
 from placement_insight.documents import Response
 
-SUPERSEDED: Final = "Superseded: a later request of the same operation found candidates"
+SUPERSEDED: Final = "Superseded: a later request of the same operation succeeded"
 
 
 def as_line(document: Response) -> str:

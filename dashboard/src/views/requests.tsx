@@ -1,4 +1,4 @@
-// Requests that found no candidates, and refused claims: newest first, each with its explanation.
+// Requests that found no candidates, and refused writes: newest first, each with its explanation.
 
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
@@ -42,7 +42,7 @@ function RequestList({ query }: { query: string }) {
       {value && requests.length === 0 && (
         <Empty>
           No refusal is recorded{since && ` since ${since}`}{chosen && " with this reason"}. Recorded
-          are requests without candidates and refused claims, unless [insight]record is off.
+          are requests without candidates and refused writes, unless [insight]record is off.
         </Empty>
       )}
       {requests.length > 0 && <RequestTable requests={requests} />}
@@ -243,11 +243,13 @@ function Details({ request }: { request: RecordedRequest }) {
   );
 }
 
-const SUPERSEDED = "A later request of this operation found candidates";
+const SUPERSEDED = "A later request of this operation succeeded";
 
 const KINDS: Record<string, string> = {
   no_candidates: "No candidates",
   refused_claim: "Refused claim",
+  refused_write: "Refused write",
+  lost_race: "Lost race",
   invalid_request: "Invalid request",
 };
 

@@ -47,6 +47,7 @@ function Lists({ summary }: { summary: RequestSummary }) {
         counts={summary.projects}
         show={(id) => <Id uuid={id} kind="projects" />}
       />
+      <List title="Lost races, not among the refusals" counts={summary.races} show={reason} />
     </>
   );
 }

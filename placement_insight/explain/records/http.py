@@ -1,4 +1,4 @@
-"""``/insight/requests``: requests without candidates, and refused claims."""
+"""``/insight/requests``: requests without candidates, refused writes and lost races."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,15 @@ from placement_insight.explain.records import refusals, sql, summary
 from placement_insight.explain.records.model import (
     LARGEST_ID,
     NOT_EXPLAINED,
-    REFUSED_CLAIM,
+    OF_WRITES,
     RecordedFilter,
     RecordedRequest,
 )
 from placement_insight.explain.records.reports import reports_of
 
 _OF_EMPTY = (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)
-REASONS = tuple(dict.fromkeys((*_OF_EMPTY, *unknown_names.CODES, *refusals.CODES)))
+_OF_WRITES = (*refusals.CODES, *refusals.RACES)
+REASONS = tuple(dict.fromkeys((*_OF_EMPTY, *unknown_names.CODES, *_OF_WRITES)))
 """The codes of recorded requests."""
 
 _FILTER: Schema = {
@@ -91,7 +92,7 @@ def recorded_requests(
 def recorded_request(record: RecordedRequest, request_id: str) -> Json:
     """Return the document of a recorded request."""
     explanation = json.loads(record.explanation)
-    is_claim = record.kind == REFUSED_CLAIM
+    is_claim = record.kind in OF_WRITES
     claim = json.loads(record.claim) if is_claim and record.claim else None
     if claim is not None and (sentence := refusals.sentence(explanation, claim)):
         explanation["sentence"] = sentence

@@ -10,6 +10,11 @@ from typing import Final
 
 NO_CANDIDATES = "no_candidates"
 REFUSED_CLAIM = "refused_claim"
+REFUSED_WRITE = "refused_write"
+"""A write of inventories, or the deletion of a provider, that was refused."""
+LOST_RACE = "lost_race"
+"""A write whose generation was not the current one, or that met concurrent writes: no refusal."""
+OF_WRITES = (REFUSED_CLAIM, REFUSED_WRITE, LOST_RACE)
 INVALID_REQUEST = "invalid_request"
 """A request for candidates that names a trait or a class that does not exist."""
 NAME_CONFLICT = "name_conflict"
@@ -34,17 +39,19 @@ IDS_OF_AN_HOUR = timedelta(hours=1) // _MILLISECOND << 10 + _RANDOM_BITS
 class Occurrence:
     """One of the equal requests of a record; ``at`` is naive UTC.
 
-    ``superseded``: a later request with the same global request id had candidates.
+    ``superseded``: a later request with the same global request id had candidates; or a later
+    write of the ``written`` consumer or provider, of a lost race, was accepted.
     """
 
     at: datetime
     request_id: str | None
     global_request_id: str | None
     superseded: bool = False
+    written: str | None = None
 
     def is_superseded_by(self, found: "Found") -> bool:
-        """Return whether one of the later requests with candidates supersedes this one first."""
-        at = found.get(self.global_request_id or "")
+        """Return whether one of the later requests supersedes this one first."""
+        at = found.get(self.written or self.global_request_id or "")
         return not self.superseded and at is not None and self.at <= at
 
 
@@ -96,7 +103,7 @@ class RecordedRequest:
         )
 
     def superseded_by(self, found: "Found") -> "RecordedRequest":
-        """Return the record after later requests with these global request ids had candidates."""
+        """Return the record after later requests had candidates, or were accepted."""
         latest = tuple(
             replace(each, superseded=True) if each.is_superseded_by(found) else each
             for each in self.latest
@@ -117,7 +124,8 @@ class RecordedRequest:
 
 
 Found = Mapping[str, datetime]
-"""When requests had candidates, by global request id; naive UTC."""
+"""When requests had candidates, by global request id, and when writes were accepted, by the UUID
+of the consumer or provider; naive UTC."""
 
 
 def equal_key(at: datetime, *parts: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Writes the records of requests without candidates and refused claims.
+"""Writes the records of requests without candidates, refused writes and lost races.
 
 Writes are bounded in number, age and rate, and never delay the response. One thread of a process
 writes at a time. If another thread is writing, a timer writes the record a moment later, so that a
@@ -182,15 +182,15 @@ class Recorder:
             self._keys.clear()
         self._keys.add(key)
 
-    def found(self, global_request_id: str) -> None:
-        """Note that a request with this global request id has candidates.  Never raises."""
+    def found(self, *keys: str) -> None:
+        """Note what supersedes earlier requests, see ``model.Found``.  Never raises."""
         if not self.is_enabled:
             return
         with self._counting:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
             at = datetime.now(UTC).replace(tzinfo=None)
-            self._found[global_request_id] = at, self._clock() + _SUPERSEDE_AFTER_SECONDS
+            self._found |= dict.fromkeys(keys, (at, self._clock() + _SUPERSEDE_AFTER_SECONDS))
         self._flush_after(_SUPERSEDE_AFTER_SECONDS)
 
     def _flush_after(self, seconds: float) -> None:

@@ -1,23 +1,26 @@
-"""Refused claims: a class for each reason, with its code, its facts and its sentence."""
+"""Refused writes and lost races: a class for each reason, with its code, facts and sentence."""
 
-from collections.abc import Mapping, Sequence
+# ruff: noqa: D102 - the base class documents the methods of all refusals
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from placement import exception
 from placement.core.model import ConsumerClaim
 from placement.core.text import Names
 from placement_insight.documents import Response
-
-REFUSALS = (exception.NotAllocatable, exception.StaleConsumerGeneration, exception.Conflict)
-"""The errors of claims that are recorded."""
+from placement_insight.explain.unknown_names import UNKNOWN_CLASS
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason; its fields are the facts, in the order of the log line."""
+    """A reason; its fields are the facts, in the order of the log line.
+
+    ``is_race`` is whether the same write may be accepted once the caller has read again.
+    """
 
     code: ClassVar[str]
+    is_race: ClassVar[bool] = False
 
     @property
     def facts(self) -> Mapping[str, object]:
@@ -45,20 +48,35 @@ class Refusal:
         facts = ", ".join(f"{name} {text}" for name, text in texts.items() if text)
         return f"{self.code}: {facts}" if facts else self.code
 
+    def sentence(self, consumer: str) -> str:
+        """Return the sentence; a provider is its name, the consumer a noun and a UUID or empty."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
 class Capacity(Refusal):
-    """The amount exceeds the free capacity; ``state`` is ``core.capacity.occupation``."""
+    """The amount exceeds the free capacity; ``state`` is ``core.capacity.occupation``.
+
+    ``own`` is what the consumer has already, which ``used`` does not count.
+    """
 
     code: ClassVar = "capacity"
     provider: str
     resource_class: str
     needed: int
     used: int
+    own: int
     reserved: int
     capacity: int
     consumer: str | None
     state: str
+
+    def sentence(self, consumer: str) -> str:
+        own = self.own or 0  # older records do not have it
+        free = f"{max(self.capacity - self.used - own, 0)} of {self.capacity} "
+        free += f"{self.resource_class} free" + (f" ({self.state})" if self.state else "")
+        free += f", and {own} of its own" if own else ""
+        return f"{self.provider} has {free}, {_amount(self.needed)} claimed by {consumer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +92,19 @@ class Unit(Refusal):
     step_size: int
     consumer: str | None
 
+    def sentence(self, consumer: str) -> str:
+        claimed = f"{_amount(self.needed)} claimed by {consumer}"
+        return f"{self.provider} allows {self._rule}, {claimed}"
+
+    @property
+    def _rule(self) -> str:
+        name = self.resource_class
+        if self.needed > self.max_unit:
+            return f"at most {self.max_unit} {name} in one allocation (max_unit)"
+        if self.needed < self.min_unit:
+            return f"at least {self.min_unit} {name} in one allocation (min_unit)"
+        return f"multiples of {self.step_size} {name} (step_size)"
+
 
 @dataclass(frozen=True, slots=True)
 class NoInventory(Refusal):
@@ -84,15 +115,78 @@ class NoInventory(Refusal):
     resource_classes: Sequence[str]
     consumer: str | None
 
+    def sentence(self, consumer: str) -> str:
+        names = " or ".join(self.resource_classes)
+        return f"{self.provider} has no inventory of {names}{_claimed(consumer)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoProvider(Refusal):
+    """The provider does not exist."""
+
+    code: ClassVar = "no_provider"
+    provider: str
+
+    def sentence(self, consumer: str) -> str:
+        return f"provider {self.provider} does not exist{_claimed(consumer)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoClass(Refusal):
+    """The resource class does not exist."""
+
+    code: ClassVar = UNKNOWN_CLASS
+    resource_class: str
+
+    def sentence(self, consumer: str) -> str:
+        return f"resource class {self.resource_class} does not exist{_claimed(consumer)}"
+
+
+@dataclass(frozen=True, slots=True)
+class InUse(Refusal):
+    """Consumers use the inventories, or without classes the provider, to delete."""
+
+    code: ClassVar = "in_use"
+    provider: str
+    resource_classes: Sequence[str]
+    consumers: str
+
+    def sentence(self, _consumer: str) -> str:
+        names = " and ".join(self.resource_classes)
+        subject = f"the inventory of {names} on {self.provider}" if names else self.provider
+        return f"{subject} was not deleted, because consumers use it: {self.consumers}"
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGeneration(Refusal):
     """The claim has another generation than the consumer; None of a consumer that is new."""
 
     code: ClassVar = "consumer_generation"
+    is_race: ClassVar = True
     consumer: str
     expected: int | None
     given: int | None
+
+    def sentence(self, consumer: str) -> str:
+        current = self.expected
+        is_at = "does not exist" if current is None else f"is at generation {current}"
+        expected = "a new consumer" if self.given is None else f"generation {self.given}"
+        return f"{consumer} {is_at}, the claim expected {expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderGeneration(Refusal):
+    """The write has another generation than the provider."""
+
+    code: ClassVar = "provider_generation"
+    is_race: ClassVar = True
+    provider: str
+    expected: int
+    given: int
+
+    def sentence(self, _consumer: str) -> str:
+        current, given = self.expected, self.given
+        return f"{self.provider} is at generation {current}, the write expected generation {given}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,38 +194,69 @@ class ConcurrentUpdate(Refusal):
     """Each retry met a concurrent write."""
 
     code: ClassVar = "concurrent_update"
+    is_race: ClassVar = True
+
+    def sentence(self, consumer: str) -> str:
+        written = f"the claim by {consumer}" if consumer else "the write"
+        return f"{written} conflicted with concurrent updates, in every retry"
 
 
 _KINDS: Final[Mapping[str, type[Refusal]]] = {
-    kind.code: kind for kind in (Capacity, Unit, NoInventory, ConsumerGeneration, ConcurrentUpdate)
+    kind.code: kind
+    for kind in (
+        *(Capacity, Unit, NoInventory, NoProvider, NoClass, InUse),
+        *(ConsumerGeneration, ProviderGeneration, ConcurrentUpdate),
+    )
 }
-CODES = tuple(_KINDS)
-"""The codes of refused claims."""
+RACES: Final = tuple(code for code, kind in _KINDS.items() if kind.is_race)
+"""The codes of lost races."""
+CODES: Final = tuple(code for code in _KINDS if code not in RACES)
+"""The codes of refused writes."""
+
+
+_OF_ERRORS: Final[Mapping[type[exception.PlacementException], Callable[[Any], Refusal]]] = {
+    exception.CapacityExceeded: lambda error: Capacity(
+        *(error.uuid, error.resource_class, error.amount, error.used, error.own),
+        *(error.reserved, error.capacity, error.consumer_uuid, error.occupation),
+    ),
+    exception.InventoryConstraintsViolated: lambda error: Unit(
+        *(error.uuid, error.resource_class, error.amount),
+        *(error.min_unit, error.max_unit, error.step_size, error.consumer_uuid),
+    ),
+    exception.NoSuchInventory: lambda error: NoInventory(
+        error.uuid, error.resource_classes, error.consumer_uuid
+    ),
+    exception.ProviderToAllocateNotFound: lambda error: NoProvider(error.uuid),
+    exception.ReshapedProviderNotFound: lambda error: NoProvider(error.uuid),
+    exception.UnknownResourceClass: lambda error: NoClass(error.name),
+    exception.InventoryInUse: lambda error: InUse(
+        error.uuid, error.resource_classes, error.consumers
+    ),
+    exception.SingleInventoryInUse: lambda error: InUse(
+        error.uuid, (error.resource_class,), error.consumers
+    ),
+    exception.ProviderInUse: lambda error: InUse(error.uuid, (), error.consumers),
+    exception.StaleConsumerGeneration: lambda error: ConsumerGeneration(
+        error.uuid, error.actual, error.given
+    ),
+    exception.StaleProviderGeneration: lambda error: ProviderGeneration(
+        error.uuid, error.actual, error.given
+    ),
+    exception.Conflict: lambda _error: ConcurrentUpdate(),
+}
+REFUSALS: Final = tuple(_OF_ERRORS)
+"""The errors of writes that are recorded."""
 
 
 def described(error: exception.PlacementException) -> Refusal:
     """Return the code and the facts of a refusal, which is one of ``REFUSALS``."""
-    match error:
-        case exception.CapacityExceeded():
-            numbers = (error.amount, error.used, error.reserved, error.capacity)
-            reason = (error.consumer_uuid, error.occupation)
-            return Capacity(error.uuid, error.resource_class, *numbers, *reason)
-        case exception.InventoryConstraintsViolated():
-            units = (error.amount, error.min_unit, error.max_unit, error.step_size)
-            return Unit(error.uuid, error.resource_class, *units, error.consumer_uuid)
-        case exception.NoSuchInventory():
-            return NoInventory(error.uuid, error.resource_classes, error.consumer_uuid)
-        case exception.StaleConsumerGeneration():
-            return ConsumerGeneration(error.uuid, error.actual, error.given)
-        case _:
-            return ConcurrentUpdate()
+    return next(make(error) for kind, make in _OF_ERRORS.items() if isinstance(error, kind))
 
 
 def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> dict[str, object]:
-    """Return the refused claim as a document, or the first claim if the error names no consumer.
+    """Return the refused claim as a document, see ``refused_claim``.
 
-    ``consumers`` is the number of consumers in the request. It is 0 for a reshape of inventories
-    only.
+    ``consumers`` is the number of consumers in the request. It is 0 for a write without claims.
     """
     refused = refused_claim(refusal, claims)
     if refused is None:
@@ -151,18 +276,19 @@ def claim(refusal: Refusal, claims: Sequence[ConsumerClaim], names: Names) -> di
 
 
 def refused_claim(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> ConsumerClaim | None:
-    """Return the claim of the consumer that the error names, else the first one, if any."""
-    consumer = refusal.facts.get("consumer")
-    named = (claim for claim in claims if claim.consumer_uuid == consumer)
-    return next(named, claims[0] if claims else None)
+    """Return the claim of the consumer or on the provider that the error names, else the first."""
+    consumer, provider = refusal.facts.get("consumer"), refusal.facts.get("provider")
+    named = [claim for claim in claims if claim.consumer_uuid == consumer]
+    named += [claim for claim in claims if provider in claim.resources]
+    return next(iter([*named, *claims]), None)
 
 
 def classes(refusal: Refusal) -> Sequence[str]:
     """Return the resource classes that were refused."""
     match refusal:
-        case Capacity() | Unit():
+        case Capacity() | Unit() | NoClass():
             return (refusal.resource_class,)
-        case NoInventory():
+        case NoInventory() | InUse():
             return refusal.resource_classes
     return ()
 
@@ -175,10 +301,10 @@ def sentence(explanation: Response, claim: Response) -> str | None:
 
     A claim that was too long to record has no fields; most facts have the consumer.
 
-    >>> facts = {"resource_class": "VCPU", "needed": 4, "used": 62, "capacity": 64}
+    >>> facts = {"resource_class": "VCPU", "needed": 4, "used": 60, "own": 2, "capacity": 64}
     >>> host = {"uuid": "u", "name": "cn17"}
     >>> sentence({"code": "capacity", "provider": host, **facts}, {"consumer_uuid": "c"})
-    'cn17 has 2 of 64 VCPU free, 4 were claimed by consumer c'
+    'cn17 has 2 of 64 VCPU free, and 2 of its own, 4 were claimed by consumer c'
     >>> node = {"resource_class": "PGPU", "needed": 1, "used": 1, "capacity": 0}
     >>> node = {"code": "capacity", "provider": host, **node, "state": "in use, reserved"}
     >>> sentence(node, {"consumer_uuid": "c"})
@@ -194,36 +320,12 @@ def sentence(explanation: Response, claim: Response) -> str | None:
     uuid = claim.get("consumer_uuid") or facts.get("consumer")
     nouns = {"INSTANCE": "server", "MIGRATION": "migration"}
     noun = nouns.get(claim.get("consumer_type") or "", "consumer")
-    return _sentence(kind(**facts), f"{noun} {uuid}" if uuid else "")
+    return kind(**facts).sentence(f"{noun} {uuid}" if uuid else "")
 
 
-def _sentence(refusal: Refusal, consumer: str) -> str:
-    match refusal:
-        case Capacity(provider, name, needed, used):
-            free = f"{max(refusal.capacity - used, 0)} of {refusal.capacity} {name} free"
-            state = f" ({refusal.state})" if refusal.state else ""
-            return f"{provider} has {free}{state}, {_amount(needed)} claimed by {consumer}"
-        case Unit(provider, needed=needed):
-            return f"{provider} allows {_rule(refusal)}, {_amount(needed)} claimed by {consumer}"
-        case NoInventory(provider, names):
-            return f"{provider} has no inventory of {' or '.join(names)}, claimed by {consumer}"
-        case ConsumerGeneration(_, current, given):
-            is_at = "does not exist" if current is None else f"is at generation {current}"
-            expected = "a new consumer" if given is None else f"generation {given}"
-            return f"{consumer} {is_at}, the claim expected {expected}"
-        case _:
-            by = f" by {consumer}" if consumer else ""
-            return f"the claim{by} conflicted with concurrent updates, in every retry"
+def _claimed(consumer: str) -> str:
+    return f", claimed by {consumer}" if consumer else ""
 
 
 def _amount(needed: int) -> str:
     return f"{needed} {'was' if needed == 1 else 'were'}"
-
-
-def _rule(refusal: Unit) -> str:
-    name = refusal.resource_class
-    if refusal.needed > refusal.max_unit:
-        return f"at most {refusal.max_unit} {name} in one allocation (max_unit)"
-    if refusal.needed < refusal.min_unit:
-        return f"at least {refusal.min_unit} {name} in one allocation (min_unit)"
-    return f"multiples of {refusal.step_size} {name} (step_size)"

@@ -31,10 +31,12 @@ from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, summary
 from placement_insight.explain.records.model import (
     INVALID_REQUEST,
+    LOST_RACE,
     NAME_CONFLICT,
     NO_CANDIDATES,
     NOT_EXPLAINED,
     REFUSED_CLAIM,
+    REFUSED_WRITE,
     Occurrence,
     RecordedRequest,
     equal_key,
@@ -53,7 +55,14 @@ EMPTY_RESPONSES: Final = Metric(
     ("reason",),
 )
 REFUSED_CLAIMS: Final = Metric(
-    "placement_refused_claims", "Claims that were refused.", ("reason", "resource_class")
+    "placement_refused_claims",
+    "Claims, and writes of inventories, that were refused.",
+    ("reason", "resource_class"),
+)
+LOST_RACES: Final = Metric(
+    "placement_lost_races",
+    "Writes with a generation that was not the current one, or with conflicts in every retry.",
+    ("reason",),
 )
 METRICS: Final[Mapping[Metric, Sequence[Sequence[str]]]] = {
     EMPTY_RESPONSES: [[code] for code in (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)],
@@ -61,12 +70,18 @@ METRICS: Final[Mapping[Metric, Sequence[Sequence[str]]]] = {
         *([code, ""] for code in refusals.CODES),
         *(["capacity", name] for name in ("VCPU", "MEMORY_MB", "DISK_GB")),
     ],
+    LOST_RACES: [[code] for code in refusals.RACES],
 }
 """The counters, and labels that exist before their first event."""
 
 _LONGEST_ID = 255
 _LONGEST_QUERY = 16_000
 _LONGEST_DOCUMENT = 60_000  # a TEXT of MySQL has 65,535 bytes
+_LINES: Final = {
+    REFUSED_CLAIM: "Claim refused",
+    REFUSED_WRITE: "Write refused",
+    LOST_RACE: "Lost race",
+}
 _SENTENCE: Final = "not explained: too many, or explanations that take too long"
 
 
@@ -75,7 +90,8 @@ class _Facts(NamedTuple):
 
     Requests of one caller with the same reason, project and ``equal`` values are equal.
     ``explanation`` and ``claim`` are JSON text. ``owner`` is a claim with its project and user.
-    ``line`` is the log line of a request without candidates.
+    ``line`` is the log line of a request without candidates. ``written`` is the consumer or the
+    provider of a lost race.
     """
 
     kind: str
@@ -87,6 +103,7 @@ class _Facts(NamedTuple):
     subject: str | None = None
     owner: ConsumerClaim | None = None
     line: str = ""
+    written: str | None = None
 
 
 _Explained = tuple[ReferenceType[Snapshot], _Facts]
@@ -194,46 +211,54 @@ class OperatorReports(Reports):
         self._record(request, at, facts._replace(subject=subject))
 
     @contextmanager
-    def results_of(self, request: Request, claims: Sequence[ConsumerClaim]) -> Iterator[None]:
-        """A context that logs, records and counts a refusal of the claims, and raises it.
+    def results_of(self, request: Request, claims: Sequence[ConsumerClaim] = ()) -> Iterator[None]:
+        """A context that logs, records and counts the refusal of a write, and raises it.
 
         It is logged after the response, because the names of the providers are read from the
-        database.
+        database. A write that is accepted supersedes the lost races of its consumers, or of the
+        consumer or provider in the path.
         """
         try:
             yield
         except refusals.REFUSALS as error:
             refusal = refusals.described(error)
-            # a refusal about several classes has the label ""
-            resource_class = str(refusal.facts.get("resource_class", ""))
-            request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
-            _after(request, self._refused_claim, refusal, claims)
+            if refusal.is_race:
+                request.services.observer.count(LOST_RACES, refusal.code)
+            else:  # a refusal about several classes has the label ""
+                resource_class = str(refusal.facts.get("resource_class", ""))
+                request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
+            _after(request, self._refused, refusal, claims)
             raise
+        self.recorder.found(*(claim.consumer_uuid for claim in claims), *request.route.values())
 
-    def _refused_claim(
+    def _refused(
         self,
         request: Request,
         at: datetime,
         refusal: refusals.Refusal,
         claims: Sequence[ConsumerClaim],
     ) -> None:
-        names = self.recorder.provider_names(
-            {uuid for claim in claims for uuid in claim.resources}
-        )
+        provider = str(refusal.facts.get("provider", ""))
+        claimed = {uuid for claim in claims for uuid in claim.resources}
+        names = self.recorder.provider_names(claimed | {provider} - {""})
         explanation = refusal.document(names)
         claim = refusals.claim(refusal, claims, names)
         if not self.recorder.records_users:
             claim.pop("user_id", None)
         sentence = printable(refusals.sentence(explanation, claim) or "")
-        LOG.warning("Claim refused, %s: %s (%s)", _id(request), sentence, refusal.line())
-        provider = refusal.facts.get("provider")
+        kind = REFUSED_CLAIM if claims else REFUSED_WRITE
+        kind, level = (LOST_RACE, logging.INFO) if refusal.is_race else (kind, logging.WARNING)
+        LOG.log(level, "%s, %s: %s (%s)", _LINES[kind], _id(request), sentence, refusal.line())
         subject = summary.subject(refusals.classes(refusal))
+        owner = refusals.refused_claim(refusal, claims)
+        written = (owner.consumer_uuid if owner else provider) if refusal.is_race else None
         facts = _Facts(
-            *(REFUSED_CLAIM, refusal.code, json.dumps(explanation)),
-            equal=(str(provider) if provider else None, subject),
+            *(kind, refusal.code, json.dumps(explanation)),
+            equal=(written or provider or None, subject),
             claim=_bounded(json.dumps(claim)),
             subject=subject,
-            owner=refusals.refused_claim(refusal, claims),
+            owner=owner,
+            written=written,
         )
         self._record(request, at, facts)
 
@@ -275,7 +300,12 @@ class OperatorReports(Reports):
             subject=facts.subject,
             equal_key=equal_key(at, *parts),
             last_at=second,
-            latest=(Occurrence(at.replace(tzinfo=None), request_id, global_request_id),),
+            latest=(
+                Occurrence(
+                    *(at.replace(tzinfo=None), request_id, global_request_id),
+                    written=facts.written,
+                ),
+            ),
         )
         self.recorder.record(record)
 

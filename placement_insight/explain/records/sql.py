@@ -18,6 +18,7 @@ from placement.db.tables import insight_requests
 from placement.db.transaction import Transaction
 from placement_insight.explain.records.model import (
     IDS_OF_AN_HOUR,
+    LOST_RACE,
     NAME_CONFLICT,
     NO_CANDIDATES,
     Found,
@@ -44,7 +45,8 @@ _HOURLY = (
 
 MOST_OF_ONE_ID: Final = 1000
 _LONGEST_BETWEEN: Final = timedelta(minutes=10)
-"""The longest time between a request without candidates and one that supersedes it."""
+"""The longest time between a request and one that supersedes it."""
+_OF_OCCURRENCE: Final = ("request_id", "global_request_id", "superseded", "written")
 
 
 def add(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
@@ -65,14 +67,14 @@ def add(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
 
 
 def supersede(store: Store, found: Found) -> None:
-    """Mark the requests without candidates before a request with the same global id had some.
+    """Mark the requests without candidates, and the lost races, that later requests supersede.
 
     Cost: reads the rows of the last minutes, and locks only rows that it changes.
     """
     since = min(found.values()) - _LONGEST_BETWEEN
     recent = sa.select(_columns.id, _columns.latest).where(
         _columns.id >= _first_id_of_hour(since),
-        _columns.kind == NO_CANDIDATES,
+        _columns.kind.in_((NO_CANDIDATES, LOST_RACE)),
         _columns.last_at >= since,
     )
     with store.read() as tx:
@@ -188,7 +190,7 @@ def _row(record: RecordedRequest) -> dict[str, object]:
     """Return the columns of a record."""
     row = {field.name: getattr(record, field.name) for field in fields(record)}
     latest = [
-        (each.at.isoformat(), each.request_id, each.global_request_id, each.superseded)
+        (each.at.isoformat(), *(getattr(each, name) for name in _OF_OCCURRENCE))
         for each in record.latest
     ]
     return {**row, "latest": json.dumps(latest)}

@@ -13,7 +13,8 @@ from placement.core.requirement import Subject
 from placement.core.text import timestamp
 from placement_insight.documents import Json, document
 from placement_insight.explain.model import REQUIREMENTS
-from placement_insight.explain.records.model import IDS_OF_AN_HOUR, first_id
+from placement_insight.explain.records import refusals
+from placement_insight.explain.records.model import IDS_OF_AN_HOUR, LOST_RACE, first_id
 from placement_insight.explain.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 
 LONGEST: Final = timedelta(days=31)
@@ -23,7 +24,9 @@ DEFAULT: Final = timedelta(hours=23)
 MOST_NAMES: Final = 20
 """The number of names in one list of a summary."""
 
-LISTS: Final = ("kinds", "reasons", "resource_classes", "traits", "aggregates", "projects")
+LISTS: Final = (
+    *("kinds", "reasons", "resource_classes", "traits", "aggregates", "projects", "races"),
+)
 
 _LONGEST_SUBJECT = 255
 
@@ -32,6 +35,7 @@ _SUBJECTS: Final[Mapping[str, Subject]] = {
     **{requirement.code: requirement.subject for requirement in REQUIREMENTS},
     UNKNOWN_CLASS: "resource_classes",
     UNKNOWN_TRAIT: "traits",
+    refusals.InUse.code: "resource_classes",
 }
 """The list that counts the names of a reason."""
 
@@ -56,6 +60,9 @@ class RecordsOfHour(NamedTuple):
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Yield each list that counts these records, with the name in the list."""
+        if self.kind == LOST_RACE:
+            yield "races", self.reason
+            return
         yield "kinds", self.kind
         yield "reasons", self.reason
         if self.subject and (counted_in := _SUBJECTS.get(self.reason)):
@@ -78,6 +85,7 @@ def beginning(since: datetime | None, now: datetime) -> datetime:
 def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) -> Json:
     """Return the counts of each hour from ``since``, the beginning of an hour, to ``until``.
 
+    Lost races are counted in their list only.
     The lists have the most frequent names first. ``omitted`` has the number of further names.
     """
     first = first_id(since)
@@ -90,7 +98,7 @@ def summary(records: Iterable[RecordsOfHour], since: datetime, until: datetime) 
         requests = int(record.requests)  # a sum of MariaDB is a Decimal
         # the clock of the host that wrote the record may be ahead
         hour = min((record.first_id - first) // IDS_OF_AN_HOUR, hours - 1)
-        total[hour] += requests
+        total[hour] += requests if record.kind != LOST_RACE else 0
         for list_name, name in record.names():
             lists[list_name][name][hour] += requests
     return document(

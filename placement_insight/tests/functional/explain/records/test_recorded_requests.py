@@ -161,7 +161,7 @@ def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     assert line.startswith("Claim refused, req-")
     sentence = f"host has 2 of 6 VCPU free, 5 were claimed by server {HOST}"
     assert line.endswith(
-        f": {sentence} (capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, "
+        f": {sentence} (capacity: provider {HOST}, resource_class VCPU, needed 5, used 4, own 0, "
         f"reserved 2, capacity 6, consumer {HOST})"
     )
     (request,) = recorded(http)
@@ -176,18 +176,72 @@ def test_a_refused_claim_is_recorded_and_logged_with_its_numbers(http, caplog):
     assert "query" not in request
 
 
+GONE = claim() | {"allocations": {CONSUMER: {"resources": {"VCPU": 1}}}}
+
+
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("body", "status", "kind", "reason"),
     [
-        (claim(7), "unit"),
-        (claim(1, "DISK_GB"), "no_inventory"),
-        (claim(1, generation=7), "consumer_generation"),
+        (claim(7), 409, "refused_claim", "unit"),
+        (claim(1, "DISK_GB"), 409, "refused_claim", "no_inventory"),
+        (GONE, 400, "refused_claim", "no_provider"),
+        (claim(1, "CUSTOM_NO"), 400, "refused_claim", "unknown_class"),
+        (claim(1, generation=7), 409, "lost_race", "consumer_generation"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_each_refusal_has_its_code(http, body, reason):
-    put(http, body, 409)
-    assert [each["reason"] for each in recorded(http)] == [reason]
+def test_each_refusal_has_its_code(http, body, status, kind, reason):
+    response = put(http, body, status)
+    (request,) = recorded(http, f"/{response.headers['x-openstack-request-id']}")
+    assert (request["kind"], request["reason"]) == (kind, reason)
+    assert CONSUMER in request["explanation"]["sentence"]
+
+
+def test_refused_writes_of_what_is_in_use_are_recorded(http, caplog):
+    put(http, claim(1), 204)
+    path = f"/resource_providers/{HOST}"
+    body = {"resource_provider_generation": 2, "inventories": {}}
+    http.put_json(f"{path}/inventories", body, headers=LATEST, status=409)
+    http.delete(f"{path}/inventories", headers=LATEST, status=409)
+    http.delete(f"{path}/inventories/VCPU", headers=LATEST, status=409)
+    http.delete(path, headers=LATEST, status=409)
+    of_provider, of_inventory = recorded(http)
+    assert {request["kind"] for request in (of_provider, of_inventory)} == {"refused_write"}
+    assert (of_provider["count"], of_inventory["count"]) == (1, 3)
+    holders = f"because consumers use it: 1 in all, among them {CONSUMER}"
+    assert of_provider["explanation"]["sentence"] == f"host was not deleted, {holders}"
+    sentence = of_inventory["explanation"]["sentence"]
+    assert sentence == f"the inventory of VCPU on host was not deleted, {holders}"
+    assert sum(holders in line for line in loggers.messages(caplog, reports.LOG)) == 4
+
+
+def change_inventory(http, generation, status):
+    body = {"resource_provider_generation": generation, "total": 8}
+    http.put_json(
+        f"/resource_providers/{HOST}/inventories/VCPU", body, headers=LATEST, status=status
+    )
+
+
+def test_a_lost_race_is_superseded_by_the_next_accepted_write(http):
+    """Also one about a provider; another consumer makes no difference."""
+    put(http, claim(1, generation=7), 409)
+    put(http, claim(1), 204, consumer=HOST)
+    change_inventory(http, 1, 409)
+    assert [request["is_superseded"] for request in recorded(http)] == [False, False]
+    document = http.get("/insight/requests/summary", headers=HEADERS).json
+    assert (document["requests"], document["reasons"]) == (0, [])
+    assert names(document)["races"] == {"consumer_generation": 1, "provider_generation": 1}
+    put(http, claim(1), 204)
+    change_inventory(http, 3, 200)
+    assert [request["is_superseded"] for request in recorded(http)] == [True, True]
+    assert http.get("/insight/requests/summary", headers=HEADERS).json["races"] == []
+
+
+def test_a_release_supersedes_a_lost_race(http):
+    put(http, claim(1), 204)
+    put(http, claim(2, generation=7), 409)
+    http.delete(f"/allocations/{CONSUMER}", headers=LATEST)
+    assert [request["is_superseded"] for request in recorded(http)] == [True]
 
 
 def test_claims_for_several_are_recorded_once(http):
@@ -282,7 +336,7 @@ def test_filters_hold_together(http):
 
 
 def names(document):
-    lists = ("kinds", "reasons", "resource_classes", "traits", "aggregates", "projects")
+    lists = summary.LISTS
     return {name: {row["name"]: row["requests"] for row in document[name]} for name in lists}
 
 
@@ -294,18 +348,16 @@ def test_a_summary_counts_by_what_was_lacking(http):
     put(http, claim(1, "DISK_GB"), 409)
     put(http, claim(1, generation=7), 409)
     document = http.get("/insight/requests/summary", headers=HEADERS).json
-    assert (document["requests"], sum(document["per_hour"])) == (5, 5)
+    assert (document["requests"], sum(document["per_hour"])) == (4, 4)
     assert len(document["per_hour"]) == 24
     assert names(document) == {
-        "kinds": {"no_candidates": 3, "refused_claim": 2},
-        "reasons": {
-            **dict.fromkeys(("unit", "aggregate", "trait"), 1),
-            **dict.fromkeys(("no_inventory", "consumer_generation"), 1),
-        },
+        "kinds": {"no_candidates": 3, "refused_claim": 1},
+        "reasons": dict.fromkeys(("unit", "aggregate", "trait", "no_inventory"), 1),
         "resource_classes": {"VCPU": 1, "DISK_GB": 1},
         "traits": {"HW_CPU_X86_VMX": 1},
         "aggregates": {CONSUMER: 1},
-        "projects": {"service": 1, "other": 2, "p": 2},
+        "projects": {"service": 1, "other": 2, "p": 1},
+        "races": {"consumer_generation": 1},
     }
     of_other = http.get("/insight/requests/summary?project_id=other", headers=HEADERS).json
     assert names(of_other)["reasons"] == {"unit": 1, "aggregate": 1}

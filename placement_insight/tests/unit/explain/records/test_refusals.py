@@ -1,5 +1,7 @@
 """What is known of a refused claim."""
 
+from dataclasses import replace
+
 import pytest
 
 from placement import exception
@@ -7,6 +9,7 @@ from placement.core.claims import (
     AllocationState,
     ProviderUsage,
     check_generations,
+    check_providers,
     plan_claims,
 )
 from placement.core.model import ConsumerClaim, Inventory
@@ -15,6 +18,7 @@ from placement_insight.explain.records import refusals
 HOST = ProviderUsage(
     1, {"VCPU": Inventory(total=10, reserved=2, max_unit=6, step_size=2)}, {"VCPU": 5}
 )
+HELD = {"known": {"host": {"VCPU": 2}}}
 STATE = AllocationState({"known": 3}, {}, {"host": HOST}, {"VCPU": 0, "DISK_GB": 2})
 
 
@@ -26,7 +30,9 @@ def refused(*claims):
 
 def decide(claims):
     check_generations(STATE.generations, claims)
-    plan_claims(STATE, claims)
+    check_providers(STATE, claims)
+    held = {claim.consumer_uuid: HELD.get(claim.consumer_uuid, {}) for claim in claims}
+    plan_claims(replace(STATE, allocations=held), claims)
 
 
 def claim(consumer="new", generation=None, of_type=None, **resources):
@@ -37,8 +43,8 @@ def claim(consumer="new", generation=None, of_type=None, **resources):
 def test_capacity_is_refused_with_all_its_numbers():
     error = refused(claim(VCPU=4))
     assert refusals.described(error).line() == (
-        "capacity: provider host, resource_class VCPU, needed 4, used 5, reserved 2, capacity 8, "
-        "consumer new"
+        "capacity: provider host, resource_class VCPU, needed 4, used 5, own 0, reserved 2, "
+        "capacity 8, consumer new"
     )
 
 
@@ -82,6 +88,41 @@ def test_a_reshape_without_claims_has_none_to_keep():
     assert refusals.claim(refusals.described(exception.Conflict()), (), {}) == {"consumers": 0}
 
 
+WRITES = [
+    (
+        exception.InventoryInUse("host", ("VCPU", "PCPU"), "1 in all, among them u1"),
+        "the inventory of VCPU and PCPU on cn17 was not deleted, because consumers use it: "
+        "1 in all, among them u1",
+    ),
+    (
+        exception.SingleInventoryInUse("host", "VCPU", "1 in all, among them u1"),
+        "the inventory of VCPU on cn17 was not deleted, because consumers use it: "
+        "1 in all, among them u1",
+    ),
+    (
+        exception.ProviderInUse("host", "1 in all, among them u1"),
+        "cn17 was not deleted, because consumers use it: 1 in all, among them u1",
+    ),
+    (exception.ReshapedProviderNotFound("gone"), "provider gone does not exist"),
+    (
+        exception.StaleProviderGeneration("host", 3, 2),
+        "cn17 is at generation 3, the write expected generation 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "sentence"), WRITES)
+def test_people_read_a_sentence_about_a_write_without_claims(error, sentence):
+    assert isinstance(error, refusals.REFUSALS)
+    document = refusals.described(error).document({"host": "cn17"})
+    assert refusals.sentence(document, {"consumers": 0}) == sentence
+
+
+def test_the_claim_on_a_provider_that_does_not_exist_is_kept():
+    claims = (claim("first", VCPU=2), ConsumerClaim("second", {"gone": {"VCPU": 1}}, "p", "u"))
+    assert refusals.refused_claim(refusals.described(refused(*claims)), claims) is claims[1]
+
+
 def test_of_several_claims_the_refused_one_is_kept():
     claims = (claim("first", VCPU=2), claim("second", VCPU=4))
     refusal = refusals.described(refused(*claims))
@@ -108,6 +149,15 @@ SENTENCES = [
         "cn17 allows multiples of 2 VCPU (step_size), 1 was claimed by migration new",
     ),
     (claim(DISK_GB=1), "cn17 has no inventory of DISK_GB, claimed by consumer new"),
+    (
+        claim("known", 3, VCPU=6),
+        "cn17 has 3 of 8 VCPU free, and 2 of its own, 6 were claimed by consumer known",
+    ),
+    (claim(VCPUS=1), "resource class VCPUS does not exist, claimed by consumer new"),
+    (
+        ConsumerClaim("new", {"gone": {"VCPU": 1}}, "p", "u"),
+        "provider gone does not exist, claimed by consumer new",
+    ),
     (
         claim("known", 2, VCPU=2),
         "consumer known is at generation 3, the claim expected generation 2",
@@ -161,9 +211,12 @@ def test_why_nothing_is_free_has_the_words_of_explanations(inventory, used, free
 
 def test_conflicts_and_truncated_records():
     conflict = refusals.described(exception.Conflict()).document({})
-    for claimed, by in (({"consumers": 0}, ""), ({"consumer_uuid": "new"}, " by consumer new")):
+    for claimed, what in (
+        ({"consumers": 0}, "the write"),
+        ({"consumer_uuid": "new"}, "the claim by consumer new"),
+    ):
         sentence = refusals.sentence(conflict, claimed)
-        assert sentence == f"the claim{by} conflicted with concurrent updates, in every retry"
+        assert sentence == f"{what} conflicted with concurrent updates, in every retry"
     assert refusals.sentence({"truncated": True, "length": 70_000}, {}) is None
     explanation = refusals.described(refused(claim(DISK_GB=1))).document({"host": "cn17"})
     sentence = refusals.sentence(explanation, {"truncated": True, "length": 70_000})

@@ -37,25 +37,33 @@ def test_records_are_counted_in_their_hours():
             records(2, 1, subject="VCPU,CUSTOM_GPU", project_id="p"),
             records(2, 2, reason="trait", subject="CUSTOM_A"),
             records(1, 1, reason="forbidden_aggregate", subject=AGGREGATE),
-            records(1, 4, kind="refused_claim", reason="consumer_generation"),
+            records(1, 4, kind="refused_claim", reason="no_provider"),
+            records(1, 2, kind="refused_write", reason="in_use", subject="VCPU"),
+            records(2, 5, kind="lost_race", reason="consumer_generation", project_id="p"),
         ],
         SINCE,
         UNTIL,
     )
-    assert (document["since"], document["requests"]) == ("2026-11-21T00:00:00Z", 11)
-    assert document["per_hour"] == [3, 5, 3]
+    assert (document["since"], document["requests"]) == ("2026-11-21T00:00:00Z", 13)
+    assert document["per_hour"] == [3, 7, 3]
     assert counts(document) == {
-        "kinds": {"no_candidates": [3, 1, 3], "refused_claim": [0, 4, 0]},
+        "kinds": {
+            "no_candidates": [3, 1, 3],
+            "refused_claim": [0, 4, 0],
+            "refused_write": [0, 2, 0],
+        },
         "reasons": {
             "capacity": [3, 0, 1],
-            "consumer_generation": [0, 4, 0],
+            "no_provider": [0, 4, 0],
+            "in_use": [0, 2, 0],
             "trait": [0, 0, 2],
             "forbidden_aggregate": [0, 1, 0],
         },
-        "resource_classes": {"VCPU": [3, 0, 1], "CUSTOM_GPU": [0, 0, 1]},
+        "resource_classes": {"VCPU": [3, 2, 1], "CUSTOM_GPU": [0, 0, 1]},
         "traits": {"CUSTOM_A": [0, 0, 2]},
         "aggregates": {AGGREGATE: [0, 1, 0]},
         "projects": {"p": [3, 0, 1]},
+        "races": {"consumer_generation": [0, 0, 5]},
     }
     assert document["omitted"] == {}
 
