@@ -1,5 +1,6 @@
 """The queries and bodies of the routes under ``/insight``: their schemas and values."""
 
+from collections.abc import Container
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -32,12 +33,19 @@ def also(windows: Windows, **parameters: Schema) -> Windows:
     )
 
 
-def values(request: Request, validators: validation.ValidatorWindows) -> dict[str, str]:
-    """Return the value of each parameter in the query of a request.  Raises: BadRequest."""
+def values(
+    request: Request,
+    validators: validation.ValidatorWindows,
+    repeatable: Container[str] = (),
+) -> dict[str, str]:
+    """Return the value of each parameter in the query of a request.  Raises: BadRequest.
+
+    Of a ``repeatable`` parameter, it is the last value.
+    """
     validation.check(validators, request.query_pairs, request.version, in_words=True)
     grouped = validation.grouped(request.query_pairs)
-    _check_once(grouped, *grouped)
-    return {name: given[0] for name, given in grouped.items()}
+    _check_once(grouped, *(name for name in grouped if name not in repeatable))
+    return {name: given[-1] for name, given in grouped.items()}
 
 
 def repeated(

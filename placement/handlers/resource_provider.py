@@ -3,7 +3,6 @@
 The media type of the body is checked before the microversion: at 1.0 a wrong type is 415, not 404.
 """
 
-from dataclasses import replace
 from uuid import uuid4
 
 import webob
@@ -86,9 +85,7 @@ def list_resource_providers(request: Request) -> webob.Response:
     """Return the providers that match the query; all of them if it is empty."""
     request.can(policies.LIST_PROVIDERS)
     conditions = parse.provider_filter(request.query_pairs, request.version)
-    if conditions.name:
-        name = provider.stored_name(request.services.store, conditions.name)
-        conditions = replace(conditions, name=name)
+    conditions = provider.with_stored_name(request.services.store, conditions)
     entries = filter_providers(request.services.engine.current(), conditions)
     providers = [entry.state.provider for entry in entries]
     times = (provider.modified_at for provider in providers if provider.modified_at)

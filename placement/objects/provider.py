@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from placement import exception
 from placement.core.model import Provider, ProviderSummary, UpdateProvider
+from placement.core.request import ProviderFilter
 from placement.core.text import among
 from placement.db.resources.providers import Node, subtree
 from placement.db.store import Store, write_transaction
@@ -35,16 +37,17 @@ def parsed(store: Store, uuid: str, parse: Callable[[], T]) -> T:
         raise
 
 
-def stored_name(store: Store, name: str) -> str:
-    """Return the name of the provider that POST would report as a conflict with this name.
+def with_stored_name(store: Store, conditions: ProviderFilter) -> ProviderFilter:
+    """Return the filter with the name that POST would report as a conflict with its name.
 
     It is the name itself, except on databases that compare names without regard to letter case.
-    Cost: one statement on these databases, no statement on other databases.
+    Cost: for a filter with a name, one statement on these databases; otherwise no statement.
     """
-    if store.compares_text_exactly:
-        return name
+    if not conditions.name or store.compares_text_exactly:
+        return conditions
     with store.read() as tx:
-        return tx.providers.stored_name(name) or name
+        name = tx.providers.stored_name(conditions.name)
+    return replace(conditions, name=name or conditions.name)
 
 
 def existing(tx: Transaction, uuid: str) -> Provider:

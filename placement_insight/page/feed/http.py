@@ -23,6 +23,7 @@ from placement.core.capacity import integer_capacity
 from placement.core.model import Inventory, Provider, ProviderState
 from placement.http.request import JSON, Request
 from placement.http.response import no_content
+from placement.objects.provider import with_stored_name
 from placement.parse import validation
 from placement.parse.resource_provider import provider_filter
 from placement.schemas import queries as schemas
@@ -34,7 +35,7 @@ from placement_insight.page.feed.model import Feed
 
 PROVIDERS_QUERY = queries.also(schemas.PROVIDERS_QUERY, fields=TEXT, changed_since=TEXT)
 _VALIDATORS = validation.query_validators(PROVIDERS_QUERY)
-_FEED_PARAMETERS = frozenset({"fields", "changed_since"})
+_FILTERS = schemas.PROVIDERS_QUERY[-1][1]["properties"]
 
 BATCH = 512  # providers in one piece of the response: about 300 kB
 
@@ -165,9 +166,10 @@ def list_providers(request: Request) -> webob.Response:
     """Return all matching providers, or the providers that changed since a token."""
     media_type = _media_type(request)
     request.can(policies.PROVIDERS)
-    values = queries.values(request, _VALIDATORS)
-    pairs = [pair for pair in request.query_pairs if pair[0] not in _FEED_PARAMETERS]
+    values = queries.values(request, _VALIDATORS, _FILTERS)
+    pairs = [pair for pair in request.query_pairs if pair[0] in _FILTERS]
     criteria = provider_filter(pairs, request.version)
+    criteria = with_stored_name(request.services.store, criteria)
     fields = _fields(values["fields"]) if "fields" in values else FIELDS
     view = request.services.engine.view()
     tag = http.etag(view.clocks, str(request.version), media_type)

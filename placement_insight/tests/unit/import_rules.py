@@ -32,7 +32,7 @@ INTERNAL = {
     },
     "placement_insight.plan": {*_SERVICE, "placement_insight.plan", "placement_insight.explain"},
     "placement_insight.plan.hypothetical": {"core"},
-    "placement_insight.page": {*_SERVICE, "placement_insight.page"},
+    "placement_insight.page": {*_SERVICE, "objects", "placement_insight.page"},
     "placement_insight.demo": {*_SERVICE, "db.maintenance", "objects", "placement_insight.demo"},
     "placement_insight.cli": {
         *("core", "microversion", "exception", "terminal", "placement_insight"),

@@ -4,6 +4,7 @@ import gzip
 import json
 import random
 import uuid
+from itertools import product
 
 import pytest
 import requests
@@ -12,6 +13,7 @@ import webtest
 
 from placement import db_api, deploy
 from placement.db.store import Store
+from placement.microversion import VERSIONS
 from placement.tests.plugin import BACKENDS
 from placement.tests.support.processes import UwsgiProcesses
 from placement.tests.support.sql import execute
@@ -292,6 +294,42 @@ def test_only_what_changed_is_sent(http, other):
     assert (feed["removed"], feed["complete"]) == ([removed], False)
     again = client.read(other)
     assert (again["providers"], again["removed"], again["complete"]) == ([], [], False)
+
+
+FILTERS = (
+    "required=HW_CPU_X86_AVX&required=!HW_CPU_X86_AVX2",
+    "required=in:HW_CPU_X86_AVX,HW_CPU_X86_AVX2&required=COMPUTE_STATUS_DISABLED",
+    f"member_of={AGGREGATES[0]}&member_of=in:{AGGREGATES[1]},{AGGREGATES[2]}",
+    f"member_of={AGGREGATES[0]}&member_of=!{AGGREGATES[1]}",
+    *("name=cn1&name=cn2", "name=CN2", "resources=VCPU:9&resources=VCPU:1", "nosuch=1"),
+)
+
+
+def test_filters_are_those_of_the_api_at_each_microversion(http):
+    for number, name in enumerate(("cn1", "cn2")):
+        path = f"/resource_providers/{AGGREGATES[number]}"
+        http.post_json("/resource_providers", {"name": name, "uuid": path[-36:]}, headers=ADMIN)
+        for attribute, value in (
+            ("inventories", {"VCPU": {"total": 4}}),
+            ("traits", TRAITS[number : number + 2]),
+            ("aggregates", AGGREGATES[number : number + 2]),
+        ):
+            generation = http.get(path, headers=ADMIN).json["generation"]
+            body = {"resource_provider_generation": generation, attribute: value}
+            http.put_json(f"{path}/{attribute}", body, headers=ADMIN)
+    found = set()
+    for version, query in product(VERSIONS, FILTERS):
+        headers = ADMIN | {"OpenStack-API-Version": f"placement {version}"}
+        of_api, of_feed = (
+            http.get(f"{path}?{query}", headers=headers, expect_errors=True)
+            for path in ("/resource_providers", PATH)
+        )
+        assert of_feed.status_int == of_api.status_int, (version, query)
+        listed = of_api.json.get("resource_providers", ()), of_feed.json.get("providers", ())
+        names, of_feed_names = ([each["name"] for each in providers] for providers in listed)
+        assert sorted(names) == sorted(of_feed_names), (version, query)
+        found |= {(query, len(names))}
+    assert len(found) > len(FILTERS)
 
 
 def test_a_name_that_many_have_changes_them_all(http):
