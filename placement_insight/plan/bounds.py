@@ -5,6 +5,7 @@ allocations: a plan in any order ends in a state that fits into it.
 
 - ``fitting``: the needs fit on no root, even alone, or on none that server groups allow.
 - sums: all consumers together need more of a class than their targets have free.
+- groups: more members of a server group with anti-affinity move than their targets may take.
 - slots: more consumers need at least some amounts than the targets can serve. A target serves as
   many as the sum, over its providers, of the free amount divided by the amount of one.
 """
@@ -63,12 +64,28 @@ class Bounds:
 
         Raises: SearchDeadlineExceeded.
         """
+        yield from self._of_groups()
         by_targets = {each.needs.of_root: each.needs for each in self._scene.demands}
         for needs in by_targets.values():
             self._deadline.check()
             bound = _OfTargets(self._scene, self.snapshot, needs)
             yield from bound.sums()
             yield from bound.slots(self._deadline)
+
+    def _of_groups(self) -> Iterator[str]:
+        """Yield the groups with anti-affinity that have more moving members than places."""
+        for group in self._scene.groups.apart:
+            moving = [
+                each for each in self._scene.demands if each.holders[0].uuid in group.members
+            ]
+            allowed = np.zeros(self.snapshot.size, dtype=np.bool_)
+            for demand in moving:
+                allowed |= self.allowed(demand)
+            staying = group.others("", self._scene.staying)
+            places = sum(group.most - staying[root] for root in np.flatnonzero(allowed).tolist())
+            if len(moving) > places:
+                hosts = f"the hosts that may take them have places for {places}"
+                yield f"{len(moving)} of a server group with anti-affinity need places; {hosts}"
 
 
 class _OfTargets:

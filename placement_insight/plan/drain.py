@@ -16,6 +16,7 @@ TIME_OVER: Final = (
 )
 UNPROVED: Final = "the largest first leaves some out, and no bound proves that they do not fit"
 _EXCLUDED: Final = Excluded("it fits on no host that the other members of its server groups allow")
+_BOUND: Final = Excluded("Nova moves no member of an affinity group alone")
 _FULL: Final = Excluded("no host that its server groups allow has everything free")
 
 
@@ -83,7 +84,9 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
     for demand in placement.stuck:
         is_proved = not bounds.allowed(demand).any()
         is_after_moves = not is_proved
-        if not bounds.fitting(demand.needs).any():
+        if scene.groups.is_bound(demand.holders[0].uuid):
+            shortage: Shortage = _BOUND
+        elif not bounds.fitting(demand.needs).any():
             shortage = shortage_of(scene, bounds.snapshot, demand.needs)
         elif demand.holders[0].uuid in scene.groups:
             shortage = _EXCLUDED if is_proved else _FULL

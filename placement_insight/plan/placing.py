@@ -8,9 +8,8 @@ A plan never counts on what another consumer releases: its moves are accepted in
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -54,38 +53,15 @@ class Placement:
         left: Sequence[Holder] = demand.holders
         if self._is_over:
             return left
+        groups, server = self._scene.groups, demand.holders[0].uuid
         for each in self._scene.variants(demand.needs):
-            allowed = self._allowed(demand.holders[0].uuid, each.targets)
+            allowed = groups.allowed(server, each.targets, self._roots)
             variant = replace(each, targets=allowed)
             if demand.needs.resident:
                 left = [holder for holder in left if self._fill(variant, [holder])]
             else:
                 left = self._fill(variant, left)
         return left
-
-    def _allowed(self, server: str, targets: Mask) -> Mask:
-        """Return the targets that the server groups allow.
-
-        Members of a group with affinity that have no root yet must fit together, as sums.
-        """
-        groups = self._scene.groups
-        targets = groups.allowed(server, targets, self._roots)
-        together = Counter[str]()
-        for member in groups.together(server, self._roots) & self._totals.keys():
-            together.update(self._totals[member])
-        for name, amount in together.items():
-            targets = targets & (free_by_root(self.after, name) >= amount)
-        return targets
-
-    @cached_property
-    def _totals(self) -> Mapping[str, Counter[str]]:
-        """The needs of the servers in groups."""
-        return {
-            holder.uuid: demand.needs.total
-            for demand in self._scene.demands
-            for holder in demand.holders
-            if holder.uuid in self._scene.groups
-        }
 
     def _fill(self, variant: Variant, holders: Sequence[Holder]) -> Sequence[Holder]:
         """Place consumers on the targets of a variant; return the remaining consumers."""

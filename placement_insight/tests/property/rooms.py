@@ -134,7 +134,7 @@ class BruteRoom:
             for uuid, held in case.consumers.items()
             if uuid not in leaving and (source := force.source(held)) is not None
         }
-        return all(keeps(each, moved, {**case.staying, **sources}) for each in case.groups)
+        return all(keeps(each, moved, {**case.staying, **sources}, case) for each in case.groups)
 
     @cached_property
     def _left(self) -> Mapping[tuple[int, str], int]:

@@ -49,7 +49,7 @@ def verdict(seed: int, *, has_groups: bool = False) -> str:
     moves = [(move.holder.uuid, by_number(move.allocations, number_of)) for move in result.moves]
     claim_in_order(case, moves)
     moved = {move.holder.uuid: number_of(move.root) for move in result.moves}
-    assert all(keeps(group, moved, case.staying) for group in case.groups)
+    assert all(keeps(group, moved, case.staying, case) for group in case.groups)
     for (uuid, allocations), move in zip(moves, result.moves, strict=True):
         assert allocations in list(force.options(asked[uuid]))
         assert force.is_target(number_of(move.root), force.source(asked[uuid]))

@@ -16,7 +16,7 @@ from placement_insight.plan.model import Holder, Keep
 from placement_insight.plan.room import Rooms, Task, rooms
 from placement_insight.plan.server_groups import ServerGroups
 from placement_insight.tests.property.rooms import BruteRoom, RoomCase, random_room_case
-from placement_insight.tests.support.drains import BruteForce, by_number, by_row, claim_in_order
+from placement_insight.tests.support.drains import by_number, by_row, claim_in_order, located
 
 WORLDS = int(os.environ.get("DRAIN_WORLDS", "80"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
@@ -37,10 +37,7 @@ def found(world: RoomCase, *, is_moved: bool):
 
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
     evictable = None if is_moved else lambda _: True
-    force = BruteForce(case)
-    roots = {uuid: force.source(held) for uuid, held in case.consumers.items()} | case.staying
-    rows = {uuid: row_of[root] for uuid, root in roots.items() if root is not None}
-    groups = ServerGroups(case.groups, rows)
+    groups = ServerGroups(case.groups, located(case, row_of))
     task = Task(world.request, keep, read, 10, evictable, groups=groups)
     return rooms(snapshot, task, Deadline(20, time.monotonic)), row_of.index
 

@@ -42,6 +42,8 @@ class Case:
     groups: tuple[ServerGroup, ...] = ()
     staying: Mapping[str, int] = field(default_factory=dict)
     """The numbers of the roots of members of groups that are no consumers of drained providers."""
+    located: frozenset[str] = frozenset()
+    """The members of groups with allocations."""
 
 
 def random_case(rng: random.Random) -> Case:
@@ -89,15 +91,18 @@ def with_groups(rng: random.Random, case: Case) -> Case:
     )
     roots = [at for at, state in enumerate(case.states) if state.provider.parent_uuid is None]
     staying = {other: rng.choice(roots) for other in others if rng.random() < 0.4}
-    return replace(case, groups=groups, staying=staying)
+    located = frozenset((*uuids, *staying))
+    return replace(case, groups=groups, staying=staying, located=located)
 
 
-def keeps(group: ServerGroup, moved: Mapping[str, int], staying: Mapping[str, int]) -> bool:
-    """Return whether roots to which servers moved keep the rule of a group."""
+def keeps(
+    group: ServerGroup, moved: Mapping[str, int], staying: Mapping[str, int], case: Case
+) -> bool:
+    """Return whether Nova moves servers to these roots one by one, by the rule of a group."""
     moved_to = [root for uuid, root in moved.items() if uuid in group.members]
     stay_on = [root for uuid, root in staying.items() if uuid in group.members]
     if group.has_affinity:
-        return set(moved_to) <= set(stay_on) if stay_on else len(set(moved_to)) <= 1
+        return not moved_to or len(group.members & case.located) < 2
     return all((*moved_to, *stay_on).count(root) <= group.most for root in moved_to)
 
 
@@ -262,7 +267,9 @@ class BruteForce:
             roots = {**moved, uuid: target}
             if (
                 all(after[at, name] <= self.free[at, name] for at, name, _ in option)
-                and all(keeps(each, roots, self.case.staying) for each in self.case.groups)
+                and all(
+                    keeps(each, roots, self.case.staying, self.case) for each in self.case.groups
+                )
                 and self._fits(choices[1:], after, roots, seen)
             ):
                 return True
@@ -369,10 +376,18 @@ def planned(case: Case) -> tuple[Scene, Drain, Callable[[int], int]]:
     ]
     drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
     keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
-    roots = {uuid: row_of[root] for uuid, root in case.staying.items()}
+    roots = located(case, row_of)
     groups = ServerGroups(case.groups, roots)
     scene = Scene.of(snapshot, drained, holders, keep, groups)
     return scene, drain(scene, Deadline(20, time.monotonic)), row_of.index
+
+
+def located(case: Case, row_of: Sequence[int]) -> Mapping[str, int]:
+    """Return the row of a root of each consumer, and of each other member of a group."""
+    of_consumers = {
+        uuid: root_of(case.states, next(iter(held))) for uuid, held in case.consumers.items()
+    }
+    return {uuid: row_of[root] for uuid, root in {**of_consumers, **case.staying}.items()}
 
 
 def by_row(allocations: Allocations, row_of: Sequence[int]) -> Mapping[tuple[str, int], int]:

@@ -16,7 +16,6 @@ from placement.db.tables import allocations as allocations_table
 from placement.tests.support.factories import new_provider
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
-from placement_insight.plan.drain import UNPROVED
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
@@ -431,12 +430,20 @@ def test_members_of_server_groups_that_stay_are_read(http, store):
         return plan, {each["consumer"]: each["to"][0]["name"] for each in plan["moves"]}
 
     assert planned("anti-affinity", first, member)[1] == {first: "cn3", second: "cn3"}
-    assert planned("affinity", second, member)[1][second] == "cn2"
+    plan, targets = planned("affinity", second, member)
+    assert (plan["verdict"], list(targets)) == ("does_not_fit", [first])
+    assert [(each["consumer"], each["proved"], each["text"]) for each in plan["stuck"]] == [
+        (second, True, "Nova moves no member of an affinity group alone")
+    ]
+    assert planned("affinity", second, new_uuid())[0]["verdict"] == "fits"  # shelved, perhaps
     plan, targets = planned("anti-affinity", first, second, member)
-    assert (plan["verdict"], list(targets.values())) == ("undetermined", ["cn3"])
+    assert (plan["verdict"], list(targets.values())) == ("does_not_fit", ["cn3"])
     (stuck,) = plan["stuck"]
     assert stuck["text"].startswith("no host that its server groups allow has")
-    assert plan["reasons"] == [UNPROVED]
+    assert plan["reasons"] == [
+        "2 of a server group with anti-affinity need places; the hosts that may take them have "
+        "places for 1"
+    ]
     new_member = claim(http, {free: {"VCPU": 1}})
     plan, targets = planned("anti-affinity", first, member, new_member)
     assert (plan["verdict"], list(targets)) == ("does_not_fit", [second])
