@@ -60,7 +60,9 @@ def _read(environ: WSGIEnvironment, max_bytes: int) -> bytes:
         if environ.get("wsgi.input_terminated"):
             return _read_terminated(stream, max_bytes)
         body = cast("bytes", stream.read(length))
-    except (OSError, ValueError) as error:  # by the server: the client or a proxy stopped sending
+    except exception.RequestBodyTooLarge:
+        raise
+    except Exception as error:  # each server has its own: the body is malformed or breaks off
         raise _incomplete(f"cannot be read: {error}") from None
     if len(body) < length:
         raise _incomplete(f"ends after {len(body)} of {length} bytes")

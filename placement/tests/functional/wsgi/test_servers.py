@@ -25,6 +25,7 @@ import requests
 import sqlalchemy as sa
 
 from placement.tests.functional.plugin import configured_deployment
+from placement.tests.functional.wsgi import test_attacks
 from placement.tests.support.processes import (
     BIN,
     IS_ROOT,
@@ -696,6 +697,42 @@ def test_gunicorn_loaded_before_the_fork(deployment):
     options = ("--bind", deployment.address, "--workers=2", "--threads=4", "--preload")
     deployment.start(gunicorn, *options, "placement.wsgi.api:application")
     check_claims(deployment)
+
+
+MALFORMED_CHUNKS = {
+    **test_attacks.MALFORMED_CHUNKS,
+    "negative size": b"-1\r\nhello\r\n0\r\n\r\n",
+    "size with underscore": b"1_0\r\nhello\r\n0\r\n\r\n",
+    "size with space before": b" 5\r\nhello\r\n0\r\n\r\n",
+    "NUL as size": b"\0\r\nhello\r\n0\r\n\r\n",
+    "long size": b"0" * 100_000 + b"5\r\nhello\r\n0\r\n\r\n",
+    "trailer without colon": b"5\r\nhello\r\n0\r\nbad\r\n\r\n",
+    "line ends without CR": b"5\nhello\n0\n\n",
+}
+
+
+def test_gunicorn_without_a_proxy_refuses_malformed_chunks(deployment):
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    options = ("--bind", deployment.address, "--threads=4")
+    deployment.start(gunicorn, *options, "placement.wsgi.api:application")
+    deployment.wait()
+    head = (
+        b"POST /resource_providers HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin\r\n"
+        b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    for name, body in MALFORMED_CHUNKS.items():
+        response = response_to(deployment, head + body)
+        assert re.findall(rb"HTTP/1.1 (\d+)", response) == [b"400"], name
+        assert b"The request body cannot be read: " in response, name
+
+
+def response_to(deployment, request):
+    """Return what the server sends before it closes the connection."""
+    host, _, port = deployment.address.rpartition(":")
+    with socket.create_connection((host, int(port)), 10) as connection:
+        connection.sendall(request)
+        connection.shutdown(socket.SHUT_WR)
+        return received(connection)
 
 
 # --- Apache -------------------------------------------------------------------------------

@@ -95,9 +95,22 @@ class Broken:
         raise OSError("error during read(65536) on wsgi.input")
 
 
+class InvalidChunkSizeError(Exception):
+    """As the errors of Gunicorn: no OSError, no ValueError."""
+
+
+class Malformed:
+    def read(self, size=-1):
+        raise InvalidChunkSizeError("Invalid chunk size: b'-1'")
+
+
 @pytest.mark.parametrize(
     ("environ", "reason"),
     [
+        (
+            {"wsgi.input": Malformed(), "wsgi.input_terminated": True},
+            "cannot be read: Invalid chunk size: b'-1'",
+        ),
         (
             {"wsgi.input": Broken(), "CONTENT_LENGTH": "9"},
             "cannot be read: error during read(65536) on wsgi.input",
@@ -105,7 +118,7 @@ class Broken:
         ({"wsgi.input": Broken(), "wsgi.input_terminated": True}, "cannot be read: error during"),
         ({"wsgi.input": io.BytesIO(b'{"a"'), "CONTENT_LENGTH": "9"}, "ends after 4 of 9 bytes"),
     ],
-    ids=["timeout", "chunk size", "connection ended"],
+    ids=["negative size", "timeout", "chunk size", "connection ended"],
 )
 def test_a_body_that_breaks_off_is_not_called_malformed_json(send, environ, reason):
     response = send(REQUEST_METHOD="PUT", **environ)
