@@ -39,7 +39,12 @@ HEADERS: Mapping[str, Mapping[str, Any]] = {
         "description": "Of responses made from the snapshot, under /insight.",
         "schema": TEXT,
     },
+    "retry-after": {
+        "description": "After how many seconds a request succeeds, probably.",
+        "schema": {"type": "string", "pattern": "^[0-9]+$"},
+    },
 }
+_RETRY_HEADER = {"retry-after": {"$ref": "#/components/headers/retry-after"}}
 _ID_HEADER = {"x-openstack-request-id": {"$ref": "#/components/headers/request-id"}}
 _SUCCESS_HEADERS = {
     **_ID_HEADER,
@@ -110,10 +115,12 @@ def _name(status: int) -> str:
 
 
 def _error(status: int) -> _Part:
-    codes = sorted({error.code for error in errors.TABLE.values() if error.status == status})
+    mapped = [error for error in errors.TABLE.values() if error.status == status]
+    codes = sorted({error.code for error in mapped})
+    is_temporary = any(error.headers == errors.RETRY_SOON for error in mapped)
     return {
         "description": HTTPStatus(status).phrase,
-        "headers": _ID_HEADER,
+        "headers": _ID_HEADER | (_RETRY_HEADER if is_temporary else {}),
         "content": {
             JSON: {"schema": _document(status, codes)},
             "text/html": {"schema": TEXT},

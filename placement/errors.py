@@ -87,6 +87,7 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.PolicyCheckFailed: HttpError(503, headers=RETRY_SOON),
         exception.SearchDeadlineExceeded: HttpError(503),
         exception.TooManyComputations: HttpError(503, headers=RETRY_SOON),
+        exception.TooManySlowRequests: HttpError(503, headers=RETRY_SOON),
         exception.RequestNotRecorded: _NOT_FOUND,
     }
 )

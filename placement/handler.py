@@ -174,6 +174,8 @@ class PlacementHandler:
             for name, text in route.parameters.items()
         }
         environ[TEMPLATE] = route.template
+        if not is_versioned:  # for operators, who ask about the whole cloud
+            request.after_response(self.services.threads.take())
         response = handler(request)
         if not is_versioned:
             # browsers may cache the response, for If-None-Match; shared proxies may not

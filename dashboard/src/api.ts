@@ -38,9 +38,22 @@ export interface Settings {
 export const NO_NAMES: Names = { aggregates: {}, projects: {}, servers: {} };
 const JSON_BODY = { "Content-Type": "application/json" };
 const TIMEOUT_MS = 30_000;
+// The service has few threads for these routes, and refuses requests beyond with Retry-After.
+const MOST_AT_ONCE = 3;
+const MOST_ATTEMPTS = 4;
+const LONGEST_RETRY_SECONDS = 10;
+
+type Fetched = Pick<Response, "ok" | "status" | "statusText" | "headers"> & { text: string };
 
 export class Api {
-  constructor(private readonly settings: Settings) {}
+  private running = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  // `second` is the length of a second in milliseconds.
+  constructor(
+    private readonly settings: Settings,
+    private readonly second = 1000,
+  ) {}
 
   overview(): Promise<Overview> {
     return this.json("");
@@ -104,28 +117,51 @@ export class Api {
   // Everything without a token; with one, what changed or was removed since.
   async changes(token: string | null): Promise<Changes> {
     const query = token === null ? "" : `?changed_since=${encodeURIComponent(token)}`;
-    const response = await this.send(`/providers${query}`, "application/x-ndjson");
-    return parseChanges(await response.text());
+    return parseChanges(await this.send(`/providers${query}`, "application/x-ndjson"));
   }
 
   private async json<T>(path: string, body?: string): Promise<T> {
-    return (await this.send(path, "application/json", body)).json() as Promise<T>;
+    return JSON.parse(await this.send(path, "application/json", body)) as T;
   }
 
-  private async send(path: string, accept: string, body?: string): Promise<Response> {
-    let response: Response;
+  private async send(path: string, accept: string, body?: string): Promise<string> {
+    for (let attempt = 1; ; attempt++) {
+      const response = await this.inTurn(() => this.fetched(path, accept, body));
+      if (response.ok) return response.text;
+      const seconds = Number(response.headers.get("Retry-After"));
+      const isBusy = response.status === 503 && seconds > 0 && seconds <= LONGEST_RETRY_SECONDS;
+      if (!isBusy || attempt === MOST_ATTEMPTS) {
+        throw new RequestFailed(response.status, detailOf(response));
+      }
+      await new Promise((resolve) => setTimeout(resolve, attempt * seconds * this.second));
+    }
+  }
+
+  private async inTurn<T>(run: () => Promise<T>): Promise<T> {
+    if (this.running < MOST_AT_ONCE) this.running++;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
     try {
-      response = await fetch(`../../insight${path}`, {
+      return await run();
+    } finally {
+      const next = this.waiting.shift(); // takes the place
+      if (next) next();
+      else this.running--;
+    }
+  }
+
+  private async fetched(path: string, accept: string, body?: string): Promise<Fetched> {
+    try {
+      const response = await fetch(`../../insight${path}`, {
         headers: { Accept: accept, ...(body && JSON_BODY), ...this.settings.headers },
         ...(body && { method: "POST", body }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
         cache: "no-store",
       });
+      const { ok, status, statusText, headers } = response;
+      return { ok, status, statusText, headers, text: await response.text() };
     } catch {
       throw new RequestFailed(0, "The service does not respond.");
     }
-    if (!response.ok) throw new RequestFailed(response.status, await detailOf(response));
-    return response;
   }
 }
 
@@ -155,10 +191,10 @@ interface ErrorDocument {
   errors?: { detail?: string }[];
 }
 
-async function detailOf(response: Response): Promise<string> {
-  const text = await response.text();
+function detailOf(response: Fetched): string {
   try {
-    return (JSON.parse(text) as ErrorDocument).errors?.[0]?.detail ?? response.statusText;
+    const document = JSON.parse(response.text) as ErrorDocument;
+    return document.errors?.[0]?.detail ?? response.statusText;
   } catch {
     return response.statusText;
   }

@@ -1,19 +1,23 @@
-"""Slow computations that concurrent requests share, and that give way to short requests."""
+"""Limits of slow requests: few threads serve them, and computations give way to short requests."""
 
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
-from placement.exception import TooManyComputations
+from placement.exception import TooManyComputations, TooManySlowRequests
 
 T = TypeVar("T")
 
 _MOST_CALLERS: Final = 4
 """Of unlike computations. A process has 8 threads or more: the others serve short requests."""
+
+_MOST_THREADS: Final = 6
+"""For slow requests, of the 8 threads that a process has at least."""
 
 _PIECE_SECONDS: Final = 0.0005
 _PAUSE_SECONDS: Final = 0.0002
@@ -22,6 +26,41 @@ _ITEMS: Final = 64
 
 _SWITCH_SECONDS: Final = 0.0005
 _SWITCH_SECONDS_OF_PROCESS: Final = sys.getswitchinterval()
+
+
+class Place:
+    """One of few places. Calling it gives the place back, and so does dropping it."""
+
+    def __init__(self, places: deque[None]) -> None:
+        self._places: deque[None] | None = places
+
+    def __call__(self) -> None:
+        """Give the place back, unless this was called before."""
+        places, self._places = self._places, None
+        if places is not None:
+            places.append(None)
+
+    __del__ = __call__
+
+
+class ThreadLimit:
+    """Lets few threads serve slow requests, until their responses were sent or dropped.
+
+    The places need no lock, which a finalizer could try to take twice: appending to a deque and
+    removing from it are atomic.
+    """
+
+    def __init__(self, most: int = _MOST_THREADS) -> None:
+        self._most = most
+        self._places = deque[None]([None] * most)
+
+    def take(self) -> Place:
+        """Return a place at once.  Raises: TooManySlowRequests if there is none."""
+        try:
+            self._places.pop()
+        except IndexError:
+            raise TooManySlowRequests(self._most) from None
+        return Place(self._places)
 
 
 class ShortRequests:

@@ -102,7 +102,8 @@ class AfterResponse:
     """Runs the tasks that handlers leave, when the server closes the response (PEP 3333).
 
     Servers do that when the last byte has been handed to the client's connection, in the same
-    thread: the client has its response, and the thread is free again after the tasks.
+    thread: the client has its response, and the thread is free again after the tasks. If an
+    exception reaches the server, it has no response to close: the tasks run before.
     """
 
     def __init__(self, application: WSGIApplication) -> None:
@@ -112,7 +113,11 @@ class AfterResponse:
         """Handle the request."""
         tasks: list[Task] = []
         environ[AFTER_RESPONSE] = tasks
-        parts = self._application(environ, start_response)
+        try:
+            parts = self._application(environ, start_response)
+        except BaseException:
+            _Response((), tasks).close()
+            raise
         return _Response(parts, tasks) if tasks else parts
 
 
@@ -128,12 +133,14 @@ class _Response:
 
     def close(self) -> None:
         """Close the parts, and run each task once; an error of a task is logged."""
-        close = getattr(self._parts, "close", None)
-        if close is not None:
-            close()
         tasks, self._tasks = self._tasks, []
-        for task in tasks:
-            try:
-                task()
-            except Exception:
-                LOG.exception("A task after the response failed")
+        try:
+            close = getattr(self._parts, "close", None)
+            if close is not None:
+                close()
+        finally:
+            for task in tasks:
+                try:
+                    task()
+                except Exception:
+                    LOG.exception("A task after the response failed")

@@ -19,7 +19,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.text import is_storable, printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.engine.shared import SharedRuns
+from placement.engine.shared import SharedRuns, ThreadLimit
 from placement.events import VERSION, Observer
 from placement.http import request_body
 from placement.microversion import Version
@@ -53,6 +53,7 @@ class Services:
     reports: Reports
     observer: Observer
     shared: SharedRuns = field(default_factory=SharedRuns)
+    threads: ThreadLimit = field(default_factory=ThreadLimit)
     max_body_bytes: int = 16 * 2**20
 
     def deadline(self) -> Deadline:

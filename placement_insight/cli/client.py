@@ -2,14 +2,16 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from keystoneauth1.exceptions import (
     CatalogException,
     ClientException,
     ConnectionError,  # noqa: A004
+    ServiceUnavailable,
     SSLError,
 )
 from osc_lib import exceptions
@@ -24,6 +26,8 @@ from placement_insight.documents import Response
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 """The messages for an unknown path: of this service, of osc-lib, and of upstream."""
 
+_MOST_RETRIES: Final = 3
+_LONGEST_SECONDS: Final = 10  # of Retry-After; maintenance takes longer
 
 Query = Mapping[str, object] | Sequence[tuple[str, object]]
 
@@ -65,7 +69,7 @@ def _document(app: OpenStackShell, method: str, url: str, **parameters: object) 
         client = manager.placement  # it may negotiate the version
         if newest:
             parameters["version"] = "latest"
-        response = client.request(method, url, **parameters)
+        response = retried(lambda: client.request(method, url, **parameters))
         return dict(response.json())
     except exceptions.NotFound as error:
         if error.message not in _MISSING:
@@ -74,6 +78,23 @@ def _document(app: OpenStackShell, method: str, url: str, **parameters: object) 
     except (ConnectionError, CatalogException, ValueError, LookupError, TypeError) as error:
         # Keystone's middleware, a proxy or another program responded, or nothing
         raise failure(f"{method} {url}", _cause(error)) from error
+
+
+def retried(send: Callable[[], Any]) -> Any:
+    """Return the response; while the service is busy, send the request again, at most 3 times.
+
+    The pause after the second and third refusal is longer than Retry-After.
+    """
+    for attempt in range(1, _MOST_RETRIES + 1):
+        try:
+            return send()
+        except ServiceUnavailable as error:
+            headers = {} if error.response is None else error.response.headers
+            seconds = headers.get("Retry-After", "")
+            if not (seconds.isdecimal() and int(seconds) <= _LONGEST_SECONDS):
+                raise
+            time.sleep(attempt * int(seconds))
+    return send()
 
 
 def consumers(app: OpenStackShell, query: Mapping[str, object]) -> Iterator[Response]:

@@ -18,7 +18,7 @@ from placement.core.text import printable
 from placement.microversion import UNVERSIONED
 from placement_insight.audit.command import add_identity_arguments
 from placement_insight.cli.cells import cells
-from placement_insight.cli.client import failure, get
+from placement_insight.cli.client import get
 from placement_insight.cli.command import Table, WrittenOutput
 from placement_insight.cli.names import NamesDocument
 from placement_insight.page.proxy import LocalDashboard, UpstreamResponse
@@ -128,7 +128,7 @@ class ServeDashboard(WrittenOutput, command.Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Serve until Ctrl-C.  Raises: CommandError if the port is taken or nothing responds."""
-        self._check_service()
+        get(self.app, "")  # the service responds
         manager = self.app.client_manager  # plugins add their clients as attributes
         dashboard = LocalDashboard(self._send, manager.region_name)
         try:
@@ -147,13 +147,6 @@ class ServeDashboard(WrittenOutput, command.Command):
             webbrowser.open(address)
         with server, suppress(KeyboardInterrupt):
             server.serve_forever()
-
-    def _check_service(self) -> None:
-        response = self._send(UNVERSIONED, {}, None)
-        is_document = "json" in response.headers.get("Content-Type", "")
-        if response.status_code != 200 or not is_document:
-            content = response.content.decode(errors="replace")
-            raise failure(f"GET {UNVERSIONED}", f"{response.status_code}: {content}")
 
     def _send(self, path: str, headers: Mapping[str, str], body: bytes | None) -> UpstreamResponse:
         if path == NAMES:

@@ -15,7 +15,7 @@ from placement_insight.page.page import PATH, DashboardMiddleware
 
 # Only the headers that describe the body of the request or the response are forwarded.
 _REQUEST_HEADERS = ("Accept", "Content-Type", "If-None-Match", "OpenStack-API-Version")
-_RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag")
+_RESPONSE_HEADERS = ("Cache-Control", "Content-Type", "ETag", "Retry-After")
 
 
 class UpstreamResponse(NamedTuple):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.engine.shared import SharedRuns, ShortRequests
-from placement.exception import TooManyComputations
+from placement.engine.shared import SharedRuns, ShortRequests, ThreadLimit
+from placement.exception import TooManyComputations, TooManySlowRequests
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 
@@ -63,6 +63,22 @@ def test_a_fifth_of_few_callers_is_refused():
             refused.result()
         assert all(each.result() for each in calls if each is not refused)
     assert shared.result_for_few("a", lambda: 1) == 1
+
+
+def test_places_are_given_back_once_or_when_they_are_dropped():
+    limit = ThreadLimit(2)
+    first, second = limit.take(), limit.take()
+    with pytest.raises(TooManySlowRequests, match="handles 2 requests"):
+        limit.take()
+    first()
+    first()
+    del first
+    third = limit.take()
+    with pytest.raises(TooManySlowRequests):
+        limit.take()
+    del second
+    assert limit.take()
+    third()
 
 
 def test_other_threads_continue_sooner_during_a_run():

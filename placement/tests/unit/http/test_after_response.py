@@ -1,6 +1,7 @@
 """What is done once a response has been sent."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 import webob.dec
@@ -56,6 +57,32 @@ def test_a_task_that_fails_is_logged_and_the_others_run(events, caplog):
     parts.close()
     assert events == ["closed", "task"]
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_tasks_run_if_the_parts_cannot_be_closed(events):
+    def inner(environ, start_response):
+        environ[AFTER_RESPONSE].append(lambda: events.append("task"))
+        return SimpleNamespace(close=lambda: 1 / 0)
+
+    parts = AfterResponse(inner)({}, None)
+    with pytest.raises(ZeroDivisionError):
+        parts.close()
+    assert events == ["task"]
+
+
+def test_tasks_run_before_an_exception_reaches_the_server(events):
+    """As of ``start_response``, if the client has left."""
+
+    def inner(environ, start_response):
+        environ[AFTER_RESPONSE].append(lambda: events.append("task"))
+        start_response("200 OK", [])
+
+    def start(status, headers):
+        raise OSError("the client has left")
+
+    with pytest.raises(OSError, match="has left"):
+        AfterResponse(inner)({}, start)
+    assert events == ["task"]
 
 
 def test_a_response_without_tasks_is_what_it_was(events):

@@ -122,7 +122,17 @@ def told_by_a_service(application, version):
         "HTTP_OPENSTACK_API_VERSION": f"placement {version}",
         "HTTP_ACCEPT_ENCODING": "identity",  # the client that checks answers decodes none
     }
-    return lambda environ, start_response: application(environ | headers, start_response)
+
+    def told(environ, start_response):
+        """Respond as a server: the client that checks answers does not close them."""
+        parts = application(environ | headers, start_response)
+        try:
+            return list(parts)
+        finally:
+            if hasattr(parts, "close"):
+                parts.close()
+
+    return told
 
 
 def is_of_its_path(case):

@@ -3,9 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
-from keystoneauth1.exceptions import SSLError
+from keystoneauth1.exceptions import ServiceUnavailable, SSLError
 
-from placement_insight.cli.client import failure, program
+from placement_insight.cli import client
+from placement_insight.cli.client import failure, program, retried
 
 NONE = {"cloud": "", "region_name": "", "interface": ""}
 
@@ -32,3 +33,40 @@ def test_the_error_of_an_untrusted_certificate_says_what_to_set():
         "GET /insight/clients failed: certificate verify failed. "
         "Name a file with the CA certificates of the service: --os-cacert, or OS_CACERT."
     )
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The pauses, which are skipped."""
+    seconds = []
+    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=seconds.append))
+    return seconds
+
+
+def refusing(times, headers):
+    """Return a function that raises so many times, and then returns how often it was called."""
+    calls = []
+
+    def send():
+        calls.append(1)
+        if len(calls) <= times:
+            raise ServiceUnavailable(response=SimpleNamespace(headers=headers))
+        return len(calls)
+
+    return send
+
+
+def test_a_request_is_sent_again_while_the_service_is_busy(pauses):
+    assert retried(refusing(3, {"Retry-After": "1"})) == 4
+    assert pauses == [1, 2, 3]
+    with pytest.raises(ServiceUnavailable):
+        retried(refusing(4, {"Retry-After": "1"}))
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Retry-After": "3600"}, {"Retry-After": "Sat, 28 Nov 2026 14:00:00 GMT"}]
+)
+def test_a_search_that_took_too_long_or_maintenance_is_final(pauses, headers):
+    with pytest.raises(ServiceUnavailable):
+        retried(refusing(1, headers))
+    assert pauses == []
