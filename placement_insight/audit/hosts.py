@@ -13,7 +13,7 @@ from placement_insight.audit.finding import (
     Named,
     OfProvider,
 )
-from placement_insight.audit.model import AuditedProviders, NovaAggregate, ServiceOf
+from placement_insight.audit.model import AuditedProviders, Hypervisor, NovaAggregate, ServiceOf
 from placement_insight.names import short_name
 
 _SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate set"
@@ -42,14 +42,37 @@ class ProviderWithoutHypervisor(OfProvider, code="provider_without_hypervisor", 
         return commands.identity_of(self.provider)
 
 
-def hypervisors(of_nova: Mapping[str, str], providers: AuditedProviders) -> Iterator[Finding]:
-    """Yield the hypervisors of nova without a provider, then the hosts without a hypervisor.
+class StatusOfNova(OfProvider, code="status_of_nova"):
+    """A host whose trait of disabled hosts differs from the status of its compute service."""
 
-    ``of_nova`` are names by UUID.
+    status: str
+    repair: str = "start nova-compute on the host, or see its log: it writes the trait each minute"
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that shows the states of the services, and their reasons."""
+        return f"{commands.openstack} compute service list --long --service nova-compute"
+
+
+_CAUSES = {
+    True: "nova has it disabled, and it lacks the trait COMPUTE_STATUS_DISABLED: it gets servers",
+    False: "nova has it enabled, and it has the trait COMPUTE_STATUS_DISABLED: it gets no server",
+}
+
+
+def hypervisors(
+    of_nova: Mapping[str, Hypervisor], providers: AuditedProviders
+) -> Iterator[Finding]:
+    """Yield the hypervisors of nova that differ from providers, then hosts without hypervisor.
+
+    ``of_nova`` are by UUID.
     """
     names = providers.names
     uuids = {name: uuid for uuid, name in names.items()}
-    for uuid, name in sorted(of_nova.items()):
+    for uuid, (name, _, is_disabled) in sorted(of_nova.items()):
+        if uuid in names and (uuid in providers.disabled) != is_disabled:
+            status = "disabled" if is_disabled else "enabled"
+            provider = Named(uuid, names[uuid])
+            yield StatusOfNova(provider=provider, status=status, cause=_CAUSES[is_disabled])
         if uuid not in names:
             other = Named(uuids[name], name) if name in uuids else None
             cause = "nova-compute did not create it, or it was deleted"
@@ -79,7 +102,7 @@ class AggregatesOfNova(OfProvider, code="aggregates_of_nova", level=WARNING):
 
 def aggregates(
     of_nova: Mapping[str, NovaAggregate],
-    hypervisors: Mapping[str, str],
+    hypervisors: Mapping[str, Hypervisor],
     providers: AuditedProviders,
     service_of: ServiceOf | None,
 ) -> Iterator[AggregatesOfNova]:
@@ -98,9 +121,9 @@ def aggregates(
     known = {short_name(service) for service in services}
     for uuid in sorted(hypervisors.keys() & providers.names.keys()):
         stored, service = set(providers.aggregates.get(uuid, ())), by_service.get(uuid)
-        if is_bare_metal(hypervisors[uuid]):
+        if is_bare_metal(hypervisors[uuid].name):
             continue
-        is_listed = stored & of_nova.keys() or short_name(hypervisors[uuid]) in known
+        is_listed = stored & of_nova.keys() or short_name(hypervisors[uuid].name) in known
         if service is None and service_of and is_listed:
             service = service_of(uuid)
         wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
@@ -121,15 +144,17 @@ def is_bare_metal(name: str) -> bool:
     return canonical_uuid(name) == name.lower()
 
 
-def _by_service(services: Collection[str], hypervisors: Mapping[str, str]) -> Mapping[str, str]:
+def _by_service(
+    services: Collection[str], hypervisors: Mapping[str, Hypervisor]
+) -> Mapping[str, str]:
     """Return the compute services by the UUIDs of their hypervisors.
 
     They have the same name, or one of them has a domain; ambiguous names are left out.
     """
     short: dict[str, list[str]] = defaultdict(list)
-    for uuid, name in hypervisors.items():
-        short[short_name(name)].append(uuid)
-    by_name = {name: uuid for uuid, name in hypervisors.items()}
+    for uuid, hypervisor in hypervisors.items():
+        short[short_name(hypervisor.name)].append(uuid)
+    by_name = {hypervisor.name: uuid for uuid, hypervisor in hypervisors.items()}
     found = {}
     for service in services:
         similar = short[short_name(service)]

@@ -20,7 +20,7 @@ KINDS: Final[Mapping[str, type[Finding]]] = {
         *(servers.OrphanedConsumer, servers.DoubledConsumer),
         *(servers.ServerWithoutAllocations, servers.AllocationsOnOtherHost),
         *(hosts.HypervisorWithoutProvider, hosts.ProviderWithoutHypervisor),
-        *(hosts.AggregatesOfNova, usage.UsageCounter, trees.EditedProvider),
+        *(hosts.StatusOfNova, hosts.AggregatesOfNova, usage.UsageCounter, trees.EditedProvider),
         *(usage.OverCapacity, usage.ReservedInUse, names.SimilarNames),
         *(usage.ProviderWithoutInventory, names.HostWithoutAggregate),
         *(names.UnusedClass, names.UnusedTrait, names.UnusedType),

@@ -8,7 +8,7 @@ the classes: the host has no allocations of their classes.
 
 import argparse
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from placement_insight.audit.finding import Finding, Named
 from placement_insight.audit.hosts import (
     AggregatesOfNova,
     ProviderWithoutHypervisor,
+    StatusOfNova,
     aggregates,
     hypervisors,
     is_bare_metal,
@@ -36,6 +37,7 @@ from placement_insight.audit.model import (
     Place,
     RunsOn,
     Skipped,
+    Unread,
     young,
 )
 from placement_insight.audit.pairs import MOVING, Claimants, Held, Server
@@ -53,11 +55,12 @@ FEW: Final = 10
 ORPHANED: Final = OrphanedConsumer.code
 _COMPARED: Final = (
     *(ORPHANED, AllocationsOnOtherHost.code, DoubledConsumer.code),
-    *(ServerWithoutAllocations.code, ProviderWithoutHypervisor.code, AggregatesOfNova.code),
+    *(ServerWithoutAllocations.code, ProviderWithoutHypervisor.code, StatusOfNova.code),
+    AggregatesOfNova.code,
 )
 """The codes of findings that need the list, in the order of the rows that were not compared."""
 
-_CELL_DOWN: Final = "a cell of nova is down, whose migrations and hypervisors are not listed"
+_CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _NO_PROVIDER: Final = "no provider is the host of the server"
 _CHANGED: Final = "the server changed while it was compared"
@@ -68,7 +71,6 @@ _CREATE: Final = "create its allocations from its flavor"
 _CREATE_WITH_DEVICES: Final = (
     "create its allocations, including those of its devices, which nova-manage leaves out"
 )
-_NO_AGGREGATES: Final = "nova does not list its aggregates to this user"
 
 
 class LiveFindings(NamedTuple):
@@ -132,11 +134,14 @@ class Comparison:
         self._before, self._young = before, young
         # A provider may be renamed: nova has the name of its UUID.
         names = providers.names
-        of_nova = {name: uuid for uuid, name in (live.hypervisors or {}).items()}
+        of_nova = {each.name: uuid for uuid, each in live.listed_hypervisors.items()}
         self._hosts = {name: uuid for uuid, name in names.items()}
         self._hosts |= {name: uuid for name, uuid in of_nova.items() if uuid in names}
         self._known_names = self._hosts.keys() | of_nova.keys()
-        self._on_nova = _hosts_of_nova(live, providers)
+        answering = _in_trees(providers, live.answering)
+        self._answering = answering if live.cell_is_down else set(providers.names)
+        listed = _in_trees(providers, of_nova, live.listed_hypervisors)
+        self._on_nova = (listed or answering) if live.covers_untyped else set()
         self.orphans: list[ListedConsumer] = []
         self.compared = self.missing = 0
         self.skipped = Counter[tuple[type[Skipped], str, str]]()
@@ -185,7 +190,10 @@ class Comparison:
 
     def _not_covered(self, consumer: ListedConsumer) -> str:
         """Return why the list does not cover a consumer, empty if it does."""
-        if self._live.cell_is_down and consumer.type in (None, MIGRATION):
+        if (
+            consumer.type in (None, MIGRATION)
+            and not self._answering >= consumer.allocations.keys()
+        ):
             return _CELL_DOWN
         type_ = consumer.type or UNKNOWN_TYPE
         if type_ in self._live.types:
@@ -202,7 +210,7 @@ class Comparison:
         ``too_new`` is the reason why the consumer can have no finding, empty if it can.
         Cost: a few look-ups if all allocations are on the host; this is called for each consumer.
         """
-        names, roots = self._providers.names, self._providers.roots
+        uuid, names, roots = consumer.uuid.lower(), self._providers.names, self._providers.roots
         if isinstance(place, Hidden):
             for kind in (DoubledConsumer, AllocationsOnOtherHost):
                 self._not_compared(kind.code, place.reason)
@@ -217,8 +225,11 @@ class Comparison:
         if root is None or root not in trees:
             return self._compare_elsewhere(consumer, place, trees, too_new)
         doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
+        hypervisors_ = self._live.hypervisors
         if doubled and isinstance(place, Moves):
             self._not_compared(DoubledConsumer.code, MOVING)
+        elif doubled and isinstance(hypervisors_, Unread) and uuid in self._live.evacuated:
+            self._not_compared(DoubledConsumer.code, hypervisors_.reason)
         elif doubled and too_new:
             self._left_out(DoubledConsumer.code, too_new)
         else:
@@ -349,9 +360,10 @@ class Comparison:
         Migrations of other types are not confirmed, because nova has no request for a single
         migration by its UUID. Raises: InvalidList.
         """
-        if self._live.current_places is None:
+        of_nova = self._live.servers_of
+        if self._live.current_places is None or of_nova is None:
             return orphans
-        servers = {each.uuid: self._live.servers_of.get(each.uuid, each.uuid) for each in orphans}
+        servers = {each.uuid: of_nova.get(each.uuid.lower(), each.uuid) for each in orphans}
         requested = {
             uuid
             for orphan in orphans
@@ -366,27 +378,24 @@ class Comparison:
 
     def of_hosts(self) -> Sequence[Finding]:
         """Return the findings about the hypervisors and aggregates of nova."""
-        live = self._live
+        live, providers, listed = self._live, self._providers, self._live.listed_hypervisors
         if live.hypervisors is None:
             return ()
-        found: list[Finding] = list(hypervisors(live.hypervisors, self._providers))
-        if live.cell_is_down:
-            kept = [each for each in found if not isinstance(each, ProviderWithoutHypervisor)]
-            number = len(found) - len(kept)
-            self._not_compared(ProviderWithoutHypervisor.code, _CELL_DOWN, number)
-            found = kept
-        if live.aggregates is None:
-            self._not_compared(AggregatesOfNova.code, _NO_AGGREGATES, len(live.hypervisors))
-            return found
-        found += aggregates(live.aggregates, live.hypervisors, self._providers, live.service_of)
+        if isinstance(live.hypervisors, Unread):
+            for kind in (ProviderWithoutHypervisor, StatusOfNova, AggregatesOfNova):
+                self._not_compared(kind.code, live.hypervisors.reason, len(providers.hosts))
+            return ()
+        found = list(hypervisors(listed, providers))
+        if isinstance(live.aggregates, Unread):
+            self._not_compared(AggregatesOfNova.code, live.aggregates.reason, len(listed))
+        elif live.aggregates is not None:
+            found += aggregates(live.aggregates, listed, providers, live.service_of)
         return found
 
 
-def _hosts_of_nova(live: LiveConsumers, providers: AuditedProviders) -> set[str]:
-    """Return the providers in the trees of hypervisors, if the list covers untyped consumers."""
-    if not live.covers_untyped or live.hypervisors is None:
-        return set()
-    names = {*live.hypervisors.values()}
-    known = providers.names.keys() & live.hypervisors.keys()
-    known |= {uuid for uuid in providers.hosts if providers.names[uuid] in names}
+def _in_trees(
+    providers: AuditedProviders, names: Collection[str], uuids: Collection[str] = ()
+) -> set[str]:
+    """Return the providers in the trees of hosts with these names or UUIDs."""
+    known = {uuid for uuid, name in providers.names.items() if name in names or uuid in uuids}
     return known | {uuid for uuid, root in providers.roots.items() if root in known}

@@ -19,6 +19,9 @@ MIGRATION: Final = "MIGRATION"
 COMPUTE_NODE: Final = "COMPUTE_NODE"
 """The trait of hosts."""
 
+DISABLED: Final = "COMPUTE_STATUS_DISABLED"
+"""The trait of hosts whose compute service is disabled."""
+
 GRACE_MINUTES: Final = 30
 MOST_OF_ONE_CODE: Final = 1000
 
@@ -80,29 +83,49 @@ class LiveConsumers:
 
     ``places`` are by the UUID of the consumer. The list is complete for the consumer types in
     ``types``: consumers of other types are not compared. ``unknown`` is the type of consumers
-    without a type; with ``covers_untyped`` the list is also complete for those on the hosts of
-    ``hypervisors``.
+    without a type; with ``covers_untyped`` the list is also complete for those on hosts of nova.
     ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
-    ``hypervisors`` has the names of all hypervisors by UUID, None if they are not known; ``down``
-    the names of those that do not report.
-    ``servers_of`` has the servers of migrations, including those that ended, and ``evacuated`` the
-    hosts that servers were evacuated from and that have not cleaned up. ``aggregates`` are those
-    of nova by UUID, None if unknown. While ``cell_is_down``, nova lists neither its migrations nor
-    its hypervisors. ``current_places`` and ``service_of`` ask nova, None if the list is a file.
+    ``hypervisors`` are by UUID, None if the list is a file.
+    ``servers_of`` has the servers of all migrations, including those that ended, None if the list
+    is a file, and ``evacuated`` the hosts that servers were evacuated from and that have not
+    cleaned up. ``aggregates`` are those
+    of nova by UUID. While ``cell_is_down``, nova lists neither its migrations nor its hypervisors:
+    ``answering`` has the names of the hosts in the other cells that listed rows name.
+    ``current_places`` and ``service_of`` ask nova, None if the list is a file.
     """
 
     places: Mapping[str, Place]
     listed_at: datetime
     types: frozenset[str] = frozenset({INSTANCE})
-    hypervisors: Mapping[str, str] | None = None
-    down: Collection[str] = ()
-    servers_of: Mapping[str, str] = field(default_factory=dict)
+    hypervisors: "Mapping[str, Hypervisor] | Unread | None" = None
+    servers_of: Mapping[str, str] | None = None
     evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
     covers_untyped: bool = False
-    aggregates: "Mapping[str, NovaAggregate] | None" = None
+    aggregates: "Mapping[str, NovaAggregate] | Unread | None" = None
     cell_is_down: bool = False
+    answering: Collection[str] = ()
     current_places: CurrentPlaces | None = None
     service_of: ServiceOf | None = None
+
+    @property
+    def listed_hypervisors(self) -> "Mapping[str, Hypervisor]":
+        """The hypervisors by UUID, none if they are not known."""
+        return self.hypervisors if isinstance(self.hypervisors, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A list that nova does not return, with the reason."""
+
+    reason: str
+
+
+class Hypervisor(NamedTuple):
+    """A hypervisor of nova: its name, and the state and status of its compute service."""
+
+    name: str
+    is_down: bool = False
+    is_disabled: bool = False
 
 
 class NovaAggregate(NamedTuple):
@@ -152,14 +175,16 @@ class AuditedProviders(NamedTuple):
     """The providers to which a list of live consumers is compared.
 
     ``names`` are by UUID. ``roots`` has the UUID of the root of each provider that has a root, and
-    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE. ``aggregates`` has the UUIDs
-    of the aggregates of each provider that is in one.
+    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE, ``disabled`` those with the
+    trait of disabled hosts. ``aggregates`` has the UUIDs of the aggregates of each provider that
+    is in one.
     """
 
     names: Mapping[str, str]
     roots: Mapping[str, str]
     hosts: Collection[str]
     aggregates: Mapping[str, Collection[str]] = {}
+    disabled: Collection[str] = ()
 
 
 class AuditedInventory(NamedTuple):
@@ -198,8 +223,8 @@ class AuditedState:
     ``young`` is the number of younger consumers without a row or without allocations, by the
     codes of the findings.
 
-    ``hosts`` and ``aggregates`` are as in ``AuditedProviders``. ``consumer_types`` has the number
-    of consumers of each type, and of consumers without a type (None).
+    ``hosts``, ``aggregates`` and ``disabled`` are as in ``AuditedProviders``. ``consumer_types``
+    has the number of consumers of each type, and of consumers without a type (None).
     """
 
     providers: Mapping[int, AuditedProvider]
@@ -213,6 +238,7 @@ class AuditedState:
     hosts: Collection[str]
     aggregates: Mapping[str, Collection[str]]
     consumer_types: Mapping[str | None, int]
+    disabled: Collection[str] = ()
 
     def provider(self, id_: int | None) -> AuditedProvider | None:
         """Return the provider with an id, None if it does not exist."""

@@ -18,10 +18,12 @@ from uuid import UUID
 from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
 from openstack.connection import Connection
+from openstack.proxy import Proxy
 
 from placement_insight.audit.model import (
     FailedMigration,
     Hidden,
+    Hypervisor,
     InvalidList,
     LiveConsumers,
     Moves,
@@ -29,6 +31,7 @@ from placement_insight.audit.model import (
     NovaAggregate,
     Place,
     RunsOn,
+    Unread,
 )
 from placement_insight.documents import Response
 from placement_insight.nova_lists import InvalidPage, NovaList, pages
@@ -59,6 +62,7 @@ _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED
 _DEVICES: Final = frozenset({"accel:device_profile", "pci_passthrough:alias"})
 _PLAIN: Final = frozenset(f"resources:{name}" for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"))
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
+_HOSTS: Final = (_HOST, "source_node", "dest_node")
 _HIDDEN: Final = "nova does not return the host of the server to this user"
 _CELL_DOWN: Final = "the cell of the server is down"
 
@@ -93,10 +97,7 @@ def read_nova(
         listed = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
         migrations.extend(pages(compute, _MIGRATIONS, {}))
-        hypervisors = {
-            _uuid_of_row(row, "id"): (str(row.get("hypervisor_hostname")), row.get("state"))
-            for row in pages(compute, _HYPERVISORS, {})
-        }
+        hypervisors = _hypervisors(compute)
         aggregates = _aggregates(connection)
     moving, places = set(), dict[str, Place]()
     for row in migrations:
@@ -112,15 +113,18 @@ def read_nova(
         places,
         listed_at,
         types,
-        {uuid: name for uuid, (name, _) in hypervisors.items()},
-        down={name for name, state in hypervisors.values() if state == "down"},
+        hypervisors,
         servers_of={
             _uuid_of_row(row, "uuid"): str(row.get("instance_uuid")) for row in migrations
         },
         evacuated=_evacuated(migrations),
         covers_untyped=covers_untyped,
         aggregates=aggregates,
-        cell_is_down=any(row.get("status") == CELL_DOWN for row in listed),
+        cell_is_down=isinstance(hypervisors, Unread)
+        or any(row.get("status") == CELL_DOWN for row in listed),
+        answering={
+            str(row[name]) for row in (*listed, *migrations) for name in _HOSTS if row.get(name)
+        },
         current_places=partial(current_places, connection),
         service_of=partial(service_of, connection),
     )
@@ -139,20 +143,36 @@ def _evacuated(migrations: Iterable[Response]) -> Mapping[str, Collection[str]]:
     return sources
 
 
-def _aggregates(connection: Connection) -> Mapping[str, NovaAggregate] | None:
-    """Return the aggregates of nova by UUID, None if nova does not list them to this user."""
+def _hypervisors(compute: Proxy) -> Mapping[str, Hypervisor] | Unread:
+    """Return the hypervisors by UUID; nova lists none while a cell is down."""
+    try:
+        return {
+            _uuid_of_row(row, "id"): Hypervisor(
+                str(row.get("hypervisor_hostname")),
+                row.get("state") == "down",
+                row.get("status") == "disabled",
+            )
+            for row in pages(compute, _HYPERVISORS, {})
+        }
+    except exceptions.HttpException as error:
+        if (error.status_code or 0) < 500:
+            raise
+        return Unread(f"nova returned {error.status_code} for its hypervisors")
+
+
+def _aggregates(connection: Connection) -> Mapping[str, NovaAggregate] | Unread:
+    """Return the aggregates of nova by UUID."""
     response = connection.compute.get(
         "/os-aggregates", microversion=AGGREGATES_VERSION, skip_cache=True
     )
-    if response.status_code != 200:
-        return None
     try:
+        exceptions.raise_from_response(response)
         return {
             row["uuid"]: NovaAggregate(row["name"], frozenset(row["hosts"]))
             for row in response.json()["aggregates"]
         }
-    except (KeyError, TypeError, ValueError):
-        return None
+    except (exceptions.HttpException, KeyError, TypeError, ValueError):
+        return Unread(f"nova returned {response.status_code} for its aggregates")
 
 
 def _uuid_of_row(row: Response, name: str) -> str:

@@ -64,9 +64,9 @@ class Claimants:
     def server_of(self, claim: ListedConsumer) -> Server | Held | None:
         """Return the server that needs a claim that is not live, None if no server does."""
         trees = self._trees(claim.allocations)
-        server = self._live.servers_of.get(claim.uuid.lower())
-        if server is None:
+        if self._live.servers_of is None:
             return self._similar(claim, trees) if claim.type in (None, MIGRATION) else None
+        server = self._live.servers_of.get(claim.uuid.lower(), "")
         is_without = any(server in self._without.get(root, ()) for root in trees)
         match self._live.places.get(server):
             case RunsOn() if is_without:

@@ -70,7 +70,7 @@ def _providers(state: AuditedState) -> AuditedProviders:
     providers = state.providers.values()
     roots = {each.uuid: root.uuid for each in providers if (root := state.provider(each.root_id))}
     names = {provider.uuid: provider.name for provider in providers}
-    return AuditedProviders(names, roots, state.hosts, state.aggregates)
+    return AuditedProviders(names, roots, state.hosts, state.aggregates, state.disabled)
 
 
 def edited_providers(stored: Snapshot, served: Snapshot) -> Iterator[EditedProvider]:

@@ -135,7 +135,8 @@ def on_other_hosts(
         and (root in providers.hosts or any(classes & amounts.keys() for amounts in tree.values()))
     ]
     sources = live.evacuated.get(consumer.uuid.lower(), ())
-    down = {root for root in others if names[root] in sources and names[root] in live.down}
+    down_hosts = {each.name for each in live.listed_hypervisors.values() if each.is_down}
+    down = {root for root in others if names[root] in down_hosts.intersection(sources)}
     if left := [root for root in others if root not in down]:
         cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"
         yield doubled(left, cause=cause, repair=f"remove its allocations outside of {names[host]}")

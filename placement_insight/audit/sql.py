@@ -29,6 +29,7 @@ from placement.db.tables import (
 from placement.db.writes import chunks
 from placement_insight.audit.model import (
     COMPUTE_NODE,
+    DISABLED,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
@@ -75,11 +76,10 @@ _EMPTY = (
 )
 
 _trait, _aggregate = resource_provider_traits.c, resource_provider_aggregates.c
-_HOSTS = (
+_WITH_TRAIT = (
     sa.select(_provider.uuid)
     .join(resource_provider_traits, _trait.resource_provider_id == _provider.id)
     .join(traits, traits.c.id == _trait.trait_id)
-    .where(traits.c.name == COMPUTE_NODE)
 )
 _AGGREGATES = (
     sa.select(_provider.uuid, placement_aggregates.c.uuid)
@@ -138,7 +138,8 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
         young=_young(connection, written_before),
         unused_classes=connection.scalars(_UNUSED_CLASSES).all(),
         unused_traits=connection.scalars(_UNUSED_TRAITS).all(),
-        hosts=set(connection.scalars(_HOSTS)),
+        hosts=set(connection.scalars(_WITH_TRAIT.where(traits.c.name == COMPUTE_NODE))),
+        disabled=set(connection.scalars(_WITH_TRAIT.where(traits.c.name == DISABLED))),
         aggregates=_aggregates(connection),
         consumer_types={**types, None: _number(connection, _UNTYPED)},
     )

@@ -12,7 +12,7 @@ from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.finding import NOTICE, Commands, Finding
 from placement_insight.audit.kinds import Audit, in_order
 from placement_insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
-from placement_insight.audit.model import COMPUTE_NODE, FOUND, AuditedProviders, Skipped
+from placement_insight.audit.model import COMPUTE_NODE, DISABLED, FOUND, AuditedProviders, Skipped
 from placement_insight.audit.text import Group, by_provider, cause_of, rows_text, summary
 from placement_insight.cli import client
 from placement_insight.cli.cells import Shown, cells
@@ -92,16 +92,21 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def _names_of_providers(self) -> Names:
         return {provider["uuid"]: provider["name"] for provider in self._feed["providers"]}
 
+    def _with_trait(self, trait: str) -> set[str]:
+        """Return the UUIDs of the providers with a trait."""
+        listed = get(self.app, "/providers", {"required": trait, "fields": "uuid"})
+        return {provider["uuid"] for provider in listed["providers"]}
+
     def _live(self, arguments: argparse.Namespace) -> LiveFindings:
         """Return the findings from a list of live consumers."""
         names, providers = self._names_of_providers(), self._feed["providers"]
-        hosts = get(self.app, "/providers", {"required": COMPUTE_NODE, "fields": "uuid"})
         roots = {provider["uuid"]: provider["root_provider_uuid"] for provider in providers}
         audited = AuditedProviders(
             names,
             {uuid: root for uuid, root in roots.items() if root in names},
-            {host["uuid"] for host in hosts["providers"]} & names.keys(),
+            self._with_trait(COMPUTE_NODE) & names.keys(),
             {provider["uuid"]: provider["aggregates"] for provider in providers},
+            self._with_trait(DISABLED),
         )
         consumers = map(ListedConsumer.from_json, client.consumers(self.app, {"limit": _PAGE}))
         manager = self.app.client_manager

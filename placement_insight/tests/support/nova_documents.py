@@ -116,13 +116,13 @@ def server_of_a_cell_that_is_down(uuid):
     }
 
 
-def hypervisor(uuid, name, state="up"):
+def hypervisor(uuid, name, state="up", status="enabled"):
     """Return a hypervisor as it is listed since 2.53."""
     return {
         "id": uuid,
         "hypervisor_hostname": name,
         "state": state,
-        "status": "enabled",
+        "status": status,
     }
 
 

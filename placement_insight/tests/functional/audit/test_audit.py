@@ -124,6 +124,7 @@ def test_the_defects_are_of_every_code_that_the_databases_let_be_made():
         "edited_by_sql",
         "hypervisor_without_provider",
         "provider_without_hypervisor",
+        "status_of_nova",
     }
 
 

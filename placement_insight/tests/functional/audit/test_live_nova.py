@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from placement.objects import aggregate, resource_class
+from placement.objects import aggregate, resource_class, trait
 from placement.tests.support.defects import TYPE, Host, compute_node
 from placement.tests.support.factories import (
     allocations_of,
     assert_sound,
     claim,
+    generation,
     new_provider,
     set_inventories,
     uuid,
@@ -529,11 +530,11 @@ def test_aggregates_of_nova_are_compared(store, host, nova, run_audit):
     )
     nova.refused = {"os-aggregates": 403}
     findings, (row,) = details(run_audit)
-    assert (findings, row["reason"]) == ([], "nova does not list its aggregates to this user")
+    assert (findings, row["reason"]) == ([], "nova returned 403 for its aggregates")
 
 
 def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova, run_audit):
-    """More hypervisors than a page has; while a cell is down they are not compared."""
+    """More hypervisors than a page has."""
     compute_node(store, host.uuid)
     nova.servers = [server(host.consumer)]
     nova.hypervisors = [hypervisor(uuid(), f"new{number}") for number in range(4)]
@@ -549,18 +550,82 @@ def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova,
     ]
     nova.hypervisors = [hypervisor(host.uuid, host.name)]
     assert found() == []
-    nova.hypervisors = [hypervisor(uuid(), "new")]
-    nova.servers = [server_of_a_cell_that_is_down(instance(store, host))]
-    assert found() == [("hypervisor_without_provider", "new")]
-    listed = "a cell of nova is down, whose migrations and hypervisors are not listed"
-    _, skipped = details(run_audit)
-    assert {(each["code"], each["count"], each["reason"]) for each in skipped} == {
-        ("allocations_on_other_host", 1, "the cell of the server is down"),
-        ("doubled_consumer", 1, "the cell of the server is down"),
-        ("provider_without_hypervisor", 1, listed),
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_status_of_a_host_is_its_trait(store, host, *, nova, run_audit, is_enabled):
+    """One of two hosts differs, in both directions; the other one is as nova has it."""
+    other = Host(store)
+    for each in (host, other):
+        compute_node(store, each.uuid)
+    disabled = (host if is_enabled else other).uuid
+    traits = ["COMPUTE_NODE", "COMPUTE_STATUS_DISABLED"]
+    trait.replace(store, disabled, generation(store, disabled), traits)
+    nova.servers = [server(host.consumer), server(other.consumer)]
+    nova.hypervisors = [
+        hypervisor(host.uuid, host.name, status="enabled" if is_enabled else "disabled"),
+        hypervisor(other.uuid, other.name, status="enabled" if is_enabled else "disabled"),
+    ]
+    (finding,), _ = details(run_audit)
+    status = "enabled" if is_enabled else "disabled"
+    assert (finding["code"], finding["severity"]) == ("status_of_nova", "error")
+    named = {"uuid": host.uuid, "name": host.name}
+    assert finding["rows"] == {"provider": named, "status": status}
+    assert finding["cause"].startswith(f"nova has it {status}")
+    assert finding["repair_command"].startswith("openstack compute service list")
+
+
+def test_what_nova_returns_of_the_other_cells_is_compared(
+    store, host, *, nova, run_audit, plan, apply
+):
+    """Nova then fails to list hypervisors. Servers and migrations name the hosts that answer."""
+    down, lost, other_lost = Host(store), uuid(), uuid()
+    for each in (host, down):
+        compute_node(store, each.uuid)
+    orphans = [instance(store, host, type=type_, vcpus=1) for type_ in (None, "MIGRATION")]
+    kept = [instance(store, down, type=type_, vcpus=1) for type_ in (None, "MIGRATION")]
+    hidden = instance(store, down, vcpus=1)
+    nova.servers = [server(lost, host.name), server(host.consumer), server(down.consumer)]
+    nova.servers += map(server_of_a_cell_that_is_down, (hidden, other_lost))
+    findings, skipped = details(run_audit)
+    errors = [each for each in findings if each["severity"] == "error"]
+    assert {each["rows"]["consumer"]: each["code"] for each in errors} == {
+        lost: "server_without_allocations",
+        **dict.fromkeys(orphans, "orphaned_consumer"),
     }
+    failed, cell = "nova returned 500 for its hypervisors", "the cell of the server is down"
+    assert {(each["code"], each["count"], each["reason"]) for each in skipped} == {
+        ("orphaned_consumer", 2, "a cell of nova is down, whose migrations are not listed"),
+        ("allocations_on_other_host", 1, cell),
+        ("doubled_consumer", 1, cell),
+        ("server_without_allocations", 1, cell),
+        ("provider_without_hypervisor", 2, failed),
+        ("status_of_nova", 2, failed),
+        ("aggregates_of_nova", 2, failed),
+    }
+    assert not any(each["found"] for each in skipped)
     _, printed, _ = run_audit("--live", "nova", "--code", "provider_without_hypervisor")
-    assert printed.splitlines()[1] == f"1 not compared for provider_without_hypervisor: {listed}"
+    assert printed.splitlines()[1] == f"2 not compared for provider_without_hypervisor: {failed}"
+    run_audit("--live", "nova", "--plan", plan)
+    assert apply(plan) == (2, 0, 0)
+    assert all(allocations_of(store, each) for each in (*kept, hidden))
+
+
+def test_an_evacuation_is_not_planned_while_nova_does_not_list_its_hypervisors(
+    store, host, *, nova, run_audit, plan
+):
+    """The source may be down: nova then removes the allocations itself."""
+    target = Host(store)
+    consumer = instance(store, host, target)
+    nova.servers = [server(consumer, target.name), server(host.consumer), server(target.consumer)]
+    nova.servers.append(server_of_a_cell_that_is_down(uuid()))
+    nova.migrations = [migration(uuid(), consumer, "done", "evacuation", host.name)]
+    findings, skipped = details(run_audit)
+    assert findings == []
+    reasons = {each["code"]: each["reason"] for each in skipped}
+    assert reasons["doubled_consumer"] == "nova returned 500 for its hypervisors"
+    run_audit("--live", "nova", "--plan", plan)
+    assert consumer not in plan.read_text()
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 406, 500, 503])

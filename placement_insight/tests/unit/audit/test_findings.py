@@ -17,6 +17,7 @@ from placement_insight.audit.model import (
     AuditedProvider,
     AuditedProviders,
     AuditedState,
+    Hypervisor,
     StrayUsage,
 )
 
@@ -320,8 +321,10 @@ def test_consumers_without_a_type_are_noticed_beside_others_with_one():
 def test_hypervisors_without_provider_and_hosts_without_hypervisor():
     names = {"u1": "cn1", "u2": "cn2", "u3": "pool"}
     providers = AuditedProviders(names, roots={}, hosts={"u1", "u2"})
-    assert list(hypervisors({"u1": "cn1", "u2": "cn2"}, providers)) == []
-    reinstalled, unknown, left = hypervisors({"u2": "cn2", "v1": "cn1", "v4": "cn4"}, providers)
+    of_nova = {"u1": Hypervisor("cn1"), "u2": Hypervisor("cn2")}
+    assert list(hypervisors(of_nova, providers)) == []
+    of_nova = {"u2": Hypervisor("cn2"), "v1": Hypervisor("cn1"), "v4": Hypervisor("cn4")}
+    reinstalled, unknown, left = hypervisors(of_nova, providers)
     assert [finding.code for finding in (reinstalled, unknown, left)] == [
         "hypervisor_without_provider",
         "hypervisor_without_provider",
