@@ -122,16 +122,20 @@ def names_in(value: object, names: Names) -> dict[str, str]:
     >>> names_in({"parent": None, "aggregates": ["u1"]}, {"u1": "az1", "u2": "az2"})
     {'u1': 'az1'}
     """
-    texts, members = [], [value]
+    return {text: names[text] for text in texts_in(value) if text in names}
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Yield the texts in a value and its members."""
+    members = [value]
     while members:
         match members.pop():
             case str(text):
-                texts.append(text)
+                yield text
             case Mapping() as mapping:
                 members += reversed([*chain.from_iterable(mapping.items())])
             case Sequence() as sequence:
                 members += reversed(sequence)
-    return {text: names[text] for text in texts if text in names}
 
 
 def legend(text: str, names: Names) -> Iterator[str]:

@@ -162,9 +162,12 @@ class OfProvider(Finding):
 
 
 class OfInventory(OfProvider):
-    """A finding about a class of a provider; all classes of the provider are listed together."""
+    """A finding about a class of a provider; all classes of the provider are listed together.
 
-    resource_class: str
+    A class that does not exist is named by its id.
+    """
+
+    resource_class: str | int
 
 
 class OfLaterRelease(Finding, level=NOTICE):

@@ -21,7 +21,8 @@ KINDS: Final[Mapping[str, type[Finding]]] = {
         *(servers.ServerWithoutAllocations, servers.AllocationsOnOtherHost),
         *(hosts.HypervisorWithoutProvider, hosts.ProviderWithoutHypervisor),
         *(hosts.StatusOfNova, hosts.AggregatesOfNova, usage.UsageCounter, trees.EditedProvider),
-        *(usage.OverCapacity, usage.ReservedInUse, names.SimilarNames),
+        *(usage.OverCapacity, usage.ReservedInUse, usage.UnitsNotAdmitted, names.LostParent),
+        names.SimilarNames,
         *(usage.ProviderWithoutInventory, names.HostWithoutAggregate),
         *(names.UnusedClass, names.UnusedTrait, names.UnusedType),
         *(names.SimilarTypes, names.UntypedConsumers, usage.StaleProvider),
@@ -48,6 +49,8 @@ def findings(state: AuditedState, *, stale_before: datetime | None = None) -> It
     yield from usage.incomplete_consumers(state)
     yield from usage.usage_counters(state)
     yield from usage.over_capacity(state)
+    yield from usage.units_not_admitted(state)
+    yield from names.lost_parents(state)
     yield from names.similar_names(state)
     yield from usage.providers_without_inventory(state)
     yield from names.hosts_without_aggregate(state)

@@ -138,10 +138,9 @@ class Comparison:
         self._hosts = {name: uuid for uuid, name in names.items()}
         self._hosts |= {name: uuid for name, uuid in of_nova.items() if uuid in names}
         self._known_names = self._hosts.keys() | of_nova.keys()
-        answering = _in_trees(providers, live.answering)
-        self._answering = answering if live.cell_is_down else set(providers.names)
+        self._answering = _in_trees(providers, live.answering)
         listed = _in_trees(providers, of_nova, live.listed_hypervisors)
-        self._on_nova = (listed or answering) if live.covers_untyped else set()
+        self._on_nova = (listed or self._answering) if live.covers_untyped else set()
         self.orphans: list[ListedConsumer] = []
         self.compared = self.missing = 0
         self.skipped = Counter[tuple[type[Skipped], str, str]]()
@@ -190,10 +189,8 @@ class Comparison:
 
     def _not_covered(self, consumer: ListedConsumer) -> str:
         """Return why the list does not cover a consumer, empty if it does."""
-        if (
-            consumer.type in (None, MIGRATION)
-            and not self._answering >= consumer.allocations.keys()
-        ):
+        may_be_unlisted = self._live.cell_is_down and consumer.type in (None, MIGRATION)
+        if may_be_unlisted and consumer.allocations.keys() - self._answering:
             return _CELL_DOWN
         type_ = consumer.type or UNKNOWN_TYPE
         if type_ in self._live.types:

@@ -187,6 +187,18 @@ class AuditedProviders(NamedTuple):
     disabled: Collection[str] = ()
 
 
+ClassName = str | int
+"""The name of a resource class; its id if it does not exist."""
+
+
+class NotAdmitted(NamedTuple):
+    """Allocations that the units of an inventory do not admit: their number and amounts."""
+
+    number: int
+    smallest: int
+    largest: int
+
+
 class AuditedInventory(NamedTuple):
     """An inventory, with the sum of its allocations and the usage counter beside it.
 
@@ -195,12 +207,13 @@ class AuditedInventory(NamedTuple):
     """
 
     provider: AuditedProvider
-    resource_class: str
+    resource_class: ClassName
     limits: Inventory
     counter: int
     changed_at: datetime | None
     used: int
     newest_at: datetime | None = None
+    not_admitted: NotAdmitted | None = None
 
 
 class StrayUsage(NamedTuple):
@@ -208,7 +221,7 @@ class StrayUsage(NamedTuple):
 
     provider_id: int
     provider: AuditedProvider | None
-    resource_class: str
+    resource_class: ClassName
     used: int
 
 
@@ -216,7 +229,7 @@ class StrayUsage(NamedTuple):
 class AuditedState:
     """One state of the database.
 
-    ``providers`` are by id. A resource class that does not exist is named by its id.
+    ``providers`` are by id.
     ``lone_allocations`` are those of consumers without a row, ``empty_consumers`` UUIDs and
     generations of consumers without allocations. Both are older than the grace period, and the
     number of consumers is limited.

@@ -9,6 +9,7 @@ from placement_insight.audit.consumers.model import UNKNOWN_TYPE
 from placement_insight.audit.finding import (
     NOTICE,
     SYNC_AGGREGATES,
+    WARNING,
     Commands,
     Finding,
     InPlan,
@@ -16,8 +17,11 @@ from placement_insight.audit.finding import (
     OfProvider,
 )
 from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedState
+from placement_insight.names import short_name
 
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
+# Neutron creates them at each start of an agent, also if no provider gets them.
+_OF_SERVICES = ("CUSTOM_NETWORK_TUNNEL_PROVIDER", "CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 _SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
 _MOST_USED = 20
 
@@ -39,12 +43,36 @@ def similar_names(state: AuditedState) -> Iterator[SimilarNames]:
     short = {root.name.lower() for root in roots if "." not in root.name}
     groups: dict[str, list[Named]] = defaultdict(list)
     for root in sorted(roots):
-        name = root.name.lower()
-        first = name.partition(".")[0]
+        name, first = root.name.lower(), short_name(root.name)
         groups[first if first in short else name].append(root.named)
     for name, group in sorted(groups.items()):
         if len(group) > 1:
             yield SimilarNames(providers=group, cause=f"all may be the host {name}")
+
+
+class LostParent(OfProvider, code="lost_parent", level=WARNING):
+    """A root with the name of a child of ``host``, as agents of Neutron and devices have it."""
+
+    repair: str = "restart the service that created it, which sets the parent"
+    host: Named
+
+    def first_command(self, commands: Commands) -> str:
+        """Return the command that lists the providers that the name of its host could mean."""
+        return commands.identity_of(self.host)
+
+
+def lost_parents(state: AuditedState) -> Iterator[LostParent]:
+    """Yield a finding for each root that is no host, and begins with the name of one."""
+    providers = state.providers.values()
+    hosts = {short_name(each.name): each for each in providers if each.uuid in state.hosts}
+    for provider in providers:
+        if provider.parent_id is None and provider.uuid not in state.hosts:
+            for separator in re.finditer("[:_]", provider.name):
+                host = hosts.get(short_name(provider.name[: separator.start()]))
+                if host is not None:
+                    cause = f"no request finds it together with {host.name}: it has no parent"
+                    yield LostParent(provider=provider.named, host=host.named, cause=cause)
+                    break
 
 
 class HostWithoutAggregate(OfProvider, code="host_without_aggregate", level=NOTICE):
@@ -95,7 +123,8 @@ class UnusedType(InPlan, code="unused_type", level=NOTICE):
 def unused_names(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for each name that nothing uses; nova will use its consumer types."""
     yield from (UnusedClass(resource_class=name) for name in sorted(state.unused_classes))
-    yield from (UnusedTrait(trait=name) for name in sorted(state.unused_traits))
+    traits = sorted(name for name in state.unused_traits if not name.startswith(_OF_SERVICES))
+    yield from (UnusedTrait(trait=name) for name in traits)
     unused = {name for name, number in _numbers(state).items() if not number}
     yield from (UnusedType(type=name) for name in sorted(unused - _TYPES_OF_NOVA))
 

@@ -33,6 +33,8 @@ from placement_insight.audit.model import (
     AuditedInventory,
     AuditedProvider,
     AuditedState,
+    ClassName,
+    NotAdmitted,
     StrayUsage,
 )
 
@@ -62,13 +64,41 @@ _KEY = (_allocation.resource_provider_id, _allocation.resource_class_id)
 # An index has all three columns; the time of the newest allocation is read for few keys.
 _USAGE = sa.select(*_KEY, sa.func.sum(_allocation.used)).group_by(*_KEY)
 _NEWEST = sa.select(*_KEY, sa.func.max(_allocation.created_at)).group_by(*_KEY)
+# A step_size of 0, which only SQL can write, admits no amount: the database divides by NULL.
+_step = _allocation.used % sa.func.nullif(_inventory.step_size, 0)
+_NOT_ADMITTED = (
+    sa.select(*_KEY, sa.func.count(), sa.func.min(_allocation.used), sa.func.max(_allocation.used))
+    .join(
+        inventories,
+        sa.and_(
+            _inventory.resource_provider_id == _allocation.resource_provider_id,
+            _inventory.resource_class_id == _allocation.resource_class_id,
+        ),
+    )
+    .where(
+        sa.or_(
+            _allocation.used < _inventory.min_unit,
+            _allocation.used > _inventory.max_unit,
+            _step > 0,
+        )
+    )
+    .group_by(*_KEY)
+)
 # Each consumer is looked up once, however many allocations it has.
 _holders = sa.select(_allocation.consumer_id).group_by(_allocation.consumer_id).subquery()
-_LONE_HOLDERS = (
+_lone_holders = (
     sa.select(_holders.c.consumer_id)
     .select_from(_holders.outerjoin(consumers, consumers.c.uuid == _holders.c.consumer_id))
     .where(consumers.c.id.is_(None))
+    .subquery()
 )
+_last_written = sa.func.max(sa.func.coalesce(_allocation.updated_at, _allocation.created_at))
+_LONE_HOLDERS = (
+    sa.select(_allocation.consumer_id)
+    .join(_lone_holders, _lone_holders.c.consumer_id == _allocation.consumer_id)
+    .group_by(_allocation.consumer_id)
+)
+_written_at = sa.func.coalesce(consumers.c.updated_at, consumers.c.created_at)
 _EMPTY = (
     sa.select(consumers.c.uuid, consumers.c.generation)
     .select_from(consumers.outerjoin(allocations, consumers.c.uuid == _allocation.consumer_id))
@@ -117,13 +147,16 @@ def read_state(connection: sa.Connection, written_before: datetime, at_most: int
     names = _ClassNames(connection.execute(_CLASSES).all())
     sums = {(row[0], row[1]): int(row[2]) for row in connection.execute(_USAGE)}
     inventories = _inventories(connection, providers, names, sums)
+    for provider_id, class_id, *numbers in connection.execute(_NOT_ADMITTED):
+        if (key := (provider_id, class_id)) in inventories:
+            inventories[key] = inventories[key]._replace(not_admitted=NotAdmitted(*numbers))
     types = {row.name: row.number for row in connection.execute(_CONSUMER_TYPES)}
-    empty = _EMPTY.where(_is_older(consumers, written_before)).limit(at_most)
-    holders = _LONE_HOLDERS.limit(at_most).subquery()
-    lone = (
-        sa.select(_allocation.consumer_id, *_KEY, _allocation.used)
-        .join(holders, holders.c.consumer_id == _allocation.consumer_id)
-        .where(_is_older(allocations, written_before))
+    is_older = sa.or_(_written_at.is_(None), _written_at < written_before)
+    empty = _EMPTY.where(is_older).limit(at_most)
+    is_older = sa.or_(_last_written.is_(None), _last_written < written_before)
+    holders = _LONE_HOLDERS.having(is_older).limit(at_most).subquery()
+    lone = sa.select(_allocation.consumer_id, *_KEY, _allocation.used).join(
+        holders, holders.c.consumer_id == _allocation.consumer_id
     )
     return AuditedState(
         providers=providers,
@@ -152,11 +185,11 @@ def _aggregates(connection: sa.Connection) -> Mapping[str, Collection[str]]:
     return aggregates
 
 
-class _ClassNames(dict[int, str]):
-    """Names of resource classes; one that does not exist is named by its id."""
+class _ClassNames(dict[int, ClassName]):
+    """Names of resource classes by id."""
 
-    def __missing__(self, id_: int) -> str:
-        return f"id {id_}"
+    def __missing__(self, id_: int) -> ClassName:
+        return id_
 
 
 def _inventories(
@@ -164,7 +197,7 @@ def _inventories(
     providers: _Providers,
     names: _ClassNames,
     sums: Mapping[tuple[int, int], int],
-) -> Mapping[tuple[int, int], AuditedInventory]:
+) -> dict[tuple[int, int], AuditedInventory]:
     """Return the inventories of existing providers, by the ids of provider and class."""
     found = {}
     for row in connection.execute(_INVENTORIES):
@@ -197,35 +230,20 @@ def _lone(
     amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
     for consumer, id_, class_id, used in rows:
         provider = providers[id_].uuid if id_ in providers else f"id {id_}"
-        amounts[consumer].setdefault(provider, {})[names[class_id]] = used
+        name = names.get(class_id, f"id {class_id}")
+        amounts[consumer].setdefault(provider, {})[str(name)] = used
     return amounts
 
 
 def _young(connection: sa.Connection, written_before: datetime) -> Mapping[str, int]:
     """Return the numbers of younger consumers without a row or without allocations."""
-    holders = _LONE_HOLDERS.subquery()
-    lone = (
-        sa.select(_allocation.consumer_id)
-        .join(holders, holders.c.consumer_id == _allocation.consumer_id)
-        .where(_written_at(allocations) >= written_before)
-        .distinct()
-    )
-    empty = _EMPTY.where(_written_at(consumers) >= written_before)
+    lone = _LONE_HOLDERS.having(_last_written >= written_before)
     return {
         "missing_consumer": _number(connection, lone),
-        "empty_consumer": _number(connection, empty),
+        "empty_consumer": _number(connection, _EMPTY.where(_written_at >= written_before)),
     }
 
 
 def _number(connection: sa.Connection, statement: sa.SelectBase) -> int:
     count = sa.select(sa.func.count()).select_from(statement.subquery())
     return connection.scalar(count) or 0
-
-
-def _is_older(table: sa.Table, written_before: datetime) -> sa.ColumnElement[bool]:
-    written_at = _written_at(table)
-    return sa.or_(written_at.is_(None), written_at < written_before)
-
-
-def _written_at(table: sa.Table) -> sa.ColumnElement[datetime]:
-    return sa.func.coalesce(table.c.updated_at, table.c.created_at)

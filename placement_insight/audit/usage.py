@@ -14,7 +14,7 @@ from placement_insight.audit.finding import (
     OfInventory,
     OfProvider,
 )
-from placement_insight.audit.model import AuditedInventory, AuditedState
+from placement_insight.audit.model import AuditedInventory, AuditedState, ClassName
 
 
 class MissingProvider(InPlan, code="missing_provider"):
@@ -23,25 +23,24 @@ class MissingProvider(InPlan, code="missing_provider"):
     cause: str = "the provider was removed without its allocations"
     repair: str = "delete the allocations"
     provider_id: int
-    resource_class: str
+    resource_class: ClassName
     used: int
 
 
-class OfUsage(OfInventory):
+class OfConsumers(OfInventory):
     """A finding about consumers of a class."""
-
-    used: int
 
     def first_command(self, commands: Commands) -> str:
         """Return the command that lists its consumers."""
         return commands.consumers_of(self.provider)
 
 
-class MissingInventory(OfUsage, code="missing_inventory"):
+class MissingInventory(OfConsumers, code="missing_inventory"):
     """Allocations of a class without an inventory."""
 
     cause: str = "the inventory was removed without its allocations"
     repair: str = "add the inventory again, or move the consumers away"
+    used: int
 
 
 def stray_usage(state: AuditedState) -> Iterator[Finding]:
@@ -99,9 +98,10 @@ def usage_counters(state: AuditedState) -> Iterator[UsageCounter]:
             )
 
 
-class Excess(OfUsage):
+class Excess(OfConsumers):
     """More usage than the capacity."""
 
+    used: int
     capacity: int
     total: int
     reserved: int
@@ -136,6 +136,36 @@ def over_capacity(state: AuditedState) -> Iterator[Excess]:
                 reserved=limits.reserved,
                 allocation_ratio=limits.allocation_ratio,
                 cause=kind.cause or _evidence(inventory),
+            )
+
+
+class UnitsNotAdmitted(OfConsumers, code="units_not_admitted", level=NOTICE):
+    """Allocations that the current units of an inventory do not admit."""
+
+    repair: str = "admit the amounts again, or resize: the server can be neither moved nor changed"
+    allocations: int
+    smallest: int
+    largest: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+
+
+def units_not_admitted(state: AuditedState) -> Iterator[UnitsNotAdmitted]:
+    """Yield a finding for each inventory with allocations that its units do not admit."""
+    for inventory in state.inventories:
+        if inventory.not_admitted:
+            number, smallest, largest = inventory.not_admitted
+            yield UnitsNotAdmitted(
+                provider=inventory.provider.named,
+                resource_class=inventory.resource_class,
+                allocations=number,
+                smallest=smallest,
+                largest=largest,
+                min_unit=inventory.limits.min_unit,
+                max_unit=inventory.limits.max_unit,
+                step_size=inventory.limits.step_size,
+                cause="min_unit, max_unit or step_size was changed after the allocations",
             )
 
 

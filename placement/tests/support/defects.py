@@ -121,6 +121,16 @@ def over_capacity_without_evidence(host: Host) -> None:
     host.inventory(used=9, created_at=NOW, updated_at=NOW)
 
 
+def units_not_admitted(host: Host) -> None:
+    host.inventory(max_unit=3)
+
+
+def lost_parent(host: Host) -> None:
+    compute_node(host.store, host.uuid)
+    aggregate.replace(host.store, host.uuid, [uuid()], None)
+    new_provider(host.store, f"{host.name}:Open vSwitch agent", VCPU=8)
+
+
 def similar_names(host: Host) -> None:
     new_provider(host.store, f"{host.name}.example.org", VCPU=8)
 
@@ -182,6 +192,8 @@ DEFECTS: Mapping[str, tuple[str, Callable[[Host], None]]] = {
     "reserved": ("reserved_in_use", over_capacity_by_reserved),
     "total": ("over_capacity", over_capacity_by_total),
     "written later": ("over_capacity", over_capacity_without_evidence),
+    "units_not_admitted": ("units_not_admitted", units_not_admitted),
+    "lost_parent": ("lost_parent", lost_parent),
     "similar_names": ("similar_names", similar_names),
     "nested_compute_node": ("nested_compute_node", nested_compute_node),
     "provider_without_inventory": ("provider_without_inventory", provider_without_inventory),

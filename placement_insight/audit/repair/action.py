@@ -14,6 +14,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from types import NoneType
 from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args, get_origin
 
 from placement.core import claims
@@ -77,7 +78,9 @@ def _accepts(type_: object, value: object) -> bool:
     """Return whether a field of one of the types above, or of a union with None, has the value."""
     if get_origin(type_) is Annotated:
         return bool(get_args(type_)[1](value))
-    return value is None or any(_accepts(part, value) for part in get_args(type_))
+    if type_ is NoneType:
+        return value is None
+    return any(_accepts(part, value) for part in get_args(type_))
 
 
 # --- actions --------------------------------------------------------------------------------

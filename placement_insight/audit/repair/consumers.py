@@ -189,7 +189,7 @@ class RemoveStrayAllocations(Action, kind="remove_stray_allocations"):
     """
 
     provider_id: Id
-    resource_class: Text
+    resource_class: Text | Id
     used: Number
 
     def perform(self, repair: Repair) -> None:

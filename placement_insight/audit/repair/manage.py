@@ -42,7 +42,7 @@ from placement_insight.audit.repair.plan_file import (
 )
 from placement_insight.audit.text import value_text
 from placement_insight.documents import document
-from placement_insight.names import named, uuids_in
+from placement_insight.names import named, texts_in
 
 COMPLETE: Final = 0
 SOME_SKIPPED: Final = 4
@@ -176,9 +176,9 @@ def _report(
     conf: cfg.ConfigOpts, store: Store, results: Sequence[Result], undo: Path | None
 ) -> int:
     skipped = [(action, outcome) for action, outcome in results if outcome.status == SKIPPED]
+    texts = {text for action, _ in skipped for text in texts_in(action.as_json())}
     with store.read() as tx:
-        text = json.dumps([[action.as_json(), outcome.reason] for action, outcome in skipped])
-        names = provider_names(tx.connection, uuids_in(text))
+        names = provider_names(tx.connection, texts)
     options, manage = conf.category, manage_command(conf)
     print(_as_json(results, undo, names) if options.json else _as_text(results, names))
     if undo and not options.json:

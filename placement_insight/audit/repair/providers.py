@@ -7,7 +7,7 @@ from placement.db.claims.inventories import additions
 from placement.db.resources.providers import lock_providers, provider_ids, subtree
 from placement.db.tables import inventories, resource_providers
 from placement.db.transaction import Transaction
-from placement_insight.audit.repair.action import Action, Number, ProviderName, Text
+from placement_insight.audit.repair.action import Action, Id, Number, ProviderName, Text
 from placement_insight.audit.repair.rows import EXCESS
 from placement_insight.audit.repair.transaction import ChangedSince, Repair, class_id_of
 
@@ -131,7 +131,7 @@ class SetUsageCounter(Action, kind="set_usage_counter"):
     """Set the usage counter of an inventory to the sum of the allocations at that time."""
 
     provider: Text
-    resource_class: Text
+    resource_class: Text | Id
     counter: Number
     used: Number
 

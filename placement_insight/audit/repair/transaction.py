@@ -1,6 +1,5 @@
 """The transaction of one action: what it records, and how recorded rows are restored."""
 
-import re
 from collections.abc import Iterable
 
 import sqlalchemy as sa
@@ -23,7 +22,6 @@ from placement_insight.audit.repair.rows import Image, Recorded, Scope
 _class = resource_classes.c
 _inventory = inventories.c
 _provider = resource_providers.c
-_UNNAMED = re.compile("id ([0-9]{1,10})")
 _CLASS_NAMES = sa.select(_class.id, _class.name).order_by(_class.id)
 _PROVIDER_UUIDS = sa.select(_provider.id, _provider.uuid).order_by(_provider.id)
 _NAMED = {
@@ -80,13 +78,13 @@ def _class_names(tx: Transaction, ids: Iterable[int]) -> dict[int, str]:
     return {row.id: row.name for row in found}
 
 
-def class_id_of(tx: Transaction, name: str) -> int:
-    """Return the id of a class; the name of a class that does not exist contains its id.
+def class_id_of(tx: Transaction, name: str | int) -> int:
+    """Return the id of a class; a class that does not exist is named by its id.
 
     Raises: ChangedSince.
     """
-    if (unnamed := _UNNAMED.fullmatch(name)) and int(unnamed[1]) in rows.INTEGERS:
-        return int(unnamed[1])
+    if isinstance(name, int):
+        return name
     class_id = tx.resource_classes.ids([name]).get(name)
     if class_id is None:
         raise ChangedSince(f"The resource class {name} does not exist.")

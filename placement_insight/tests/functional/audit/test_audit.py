@@ -137,6 +137,42 @@ def test_defects_of_every_kind_at_once_are_all_found(store):
     assert reported.count("over_capacity") == 2
 
 
+@pytest.mark.parametrize(
+    ("units", "smallest", "largest", "number"),
+    [({"max_unit": 3}, 4, 5, 2), ({"min_unit": 5}, 2, 4, 2), ({"step_size": 2}, 5, 5, 1),
+     ({"step_size": 0}, None, None, 0), ({"max_unit": 5, "min_unit": 2}, None, None, 0)],
+)  # fmt: skip
+def test_allocations_that_units_no_longer_admit(store, *, units, smallest, largest, number):
+    """The host has consumers of 4, 2 and 5 VCPU; another one is as it was."""
+    host, _ = Host(store), Host(store)
+    set_inventories(store, host.uuid, VCPU=100)
+    for vcpus in (2, 5):
+        claim(store, uuid(), {host.uuid: {"VCPU": vcpus}}, type="POD")
+    host.inventory(**units)
+    found = [each for each in audit(store, EVERYTHING).findings if "units" in each.code]
+    assert [(each.allocations, each.smallest, each.largest) for each in found] == (
+        [(number, smallest, largest)] if number else []
+    )
+    assert {each.severity for each in found} <= {"notice"}
+    assert all(host.uuid in each.repair_command for each in found)
+
+
+def test_young_consumers_do_not_displace_older_ones(store):
+    """More young consumers without a row than are listed; the old one has the last UUID."""
+    host = Host(store)
+    set_inventories(store, host.uuid, VCPU=100)
+    for number, created_at in [*((each, None) for each in range(3)), (9, LONG_AGO)]:
+        consumer_id = f"{number}" * 8 + uuid()[8:]
+        at = created_at or datetime.now(UTC).replace(tzinfo=None)
+        host.run(host.allocation(consumer_id=consumer_id, created_at=at))
+    report = audit(store, AuditSettings(codes={"missing_consumer"}, at_most=1))
+    (finding,) = report.findings
+    assert finding.consumer.startswith("99999999")
+    assert (report.truncated, [row.count for row in report.skipped]) == ([], [3])
+    only = audit(store, AuditSettings(codes={"missing_consumer"}, at_most=1, grace_minutes=-1))
+    assert only.truncated == ["missing_consumer"]
+
+
 def test_a_provider_without_a_name_has_its_uuid(store):
     """Programs that write to the database can leave the name empty."""
     host = Host(store)

@@ -94,7 +94,7 @@ def test_trees_that_do_not_hold_together(row, code):
 
 
 def test_allocations_without_inventory_or_provider():
-    stray = [StrayUsage(3, provider(3), "MEMORY_MB", 5), StrayUsage(77, None, "id 5", 6)]
+    stray = [StrayUsage(3, provider(3), "MEMORY_MB", 5), StrayUsage(77, None, 5, 6)]
     missing_inventory, missing_provider = findings(replace(HEALTHY, stray=stray))
     assert missing_inventory.code == "missing_inventory"
     assert missing_inventory.rows == {
@@ -103,7 +103,7 @@ def test_allocations_without_inventory_or_provider():
         "used": 5,
     }
     assert missing_provider.code == "missing_provider"
-    assert missing_provider.rows == {"provider_id": 77, "resource_class": "id 5", "used": 6}
+    assert missing_provider.rows == {"provider_id": 77, "resource_class": 5, "used": 6}
 
 
 @pytest.mark.parametrize("counter", [0, 3, 5])
@@ -183,6 +183,37 @@ def test_names_that_may_be_one_host(names, similar):
     assert found_codes == (["similar_names"] if similar else [])
     if similar:
         assert only(providers=rows).severity == "notice"
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("cn1:Open vSwitch agent", "cn1"),
+        ("CN1.example.org:NIC Switch agent", "cn1"),
+        ("cn_2_0000:81:00.0", "cn_2"),
+        ("cn1_pci_0000_81", "cn1"),
+        ("cn10:Open vSwitch agent", None),
+        ("storage_cn1", None),
+        ("cn1-ilo", None),
+    ],
+)
+def test_a_root_with_the_name_of_a_child_has_lost_its_parent(name, host):
+    hosts = [provider(1, "cn1"), provider(3, "cn_2")]
+    providers = by_id(*hosts, provider(2, name))
+    if host is None:
+        assert codes(providers=providers) == []
+        return
+    finding = only(providers=providers)
+    assert (finding.code, finding.severity) == ("lost_parent", "warning")
+    assert (finding.provider.name, finding.host.name) == (name, host)
+    assert command(finding) == f"openstack placement identity {host}"
+    assert codes(providers=by_id(*hosts, provider(2, name, root=1, parent=1))) == []
+
+
+def test_traits_that_services_create_at_each_start_may_be_unused():
+    names = ["CUSTOM_NETWORK_TUNNEL_PROVIDER", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"]
+    assert codes(unused_traits=names) == []
+    assert codes(unused_traits=[*names, "CUSTOM_PHYSNET"]) == ["unused_trait"]
 
 
 def test_names_of_children_may_be_alike():

@@ -37,7 +37,7 @@ ACTIONS = [
     f'"consumer": "{CONSUMER}", "generation": null, "written_at": null, "allocations": {{}}, '
     f'"migration": "{OTHER}", "migration_generation": 2, "migration_allocations": {AMOUNTS}}}',
     '{"action": "remove_stray_allocations", "finding": "missing_provider", "provider_id": 7, '
-    '"resource_class": "id 10004", "used": 4}',
+    '"resource_class": 10004, "used": 4}',
     f'{{"action": "set_tree", "finding": "missing_root", "provider": "{HOST}", '
     f'"parent": null, "root": null, "new_parent": null, "new_root": "{HOST}"}}',
     f'{{"action": "set_tree", "finding": "wrong_root", "provider": "{HOST}", '
@@ -113,6 +113,8 @@ def test_the_last_line_of_an_action_says_whether_it_is_in_effect(lines, in_effec
         (4, "migration", None),
         (4, "migration_allocations", None),
         (5, "provider_id", "7"),
+        (5, "resource_class", 2**31),
+        (5, "resource_class", None),
         (5, "provider_id", 2**31),
         (5, "used", 2**63),
         (6, "new_root", None),
