@@ -41,6 +41,7 @@ _NEAR_MISS = _opened(
     uuid=UUID,
     name=TEXT,
     unmet=list_of(_opened(**_REQUIREMENT, text=TEXT)),
+    text=TEXT,
     complete={"type": "boolean"},
 )
 EXPLANATION = always(

@@ -43,8 +43,8 @@ export interface NearMiss {
   uuid: string;
   name: string;
   unmet: Unmet[];
-  // Whether nothing else is in the way.
-  complete?: boolean;
+  // Missing in older records.
+  text?: string;
 }
 
 export interface Remedy {

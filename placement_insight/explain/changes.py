@@ -5,7 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from placement.core.request import RequestGroup
-from placement.core.requirement import Amount, Requirement, SameSubtree
+from placement.core.requirement import (
+    Amount,
+    RequiredTrait,
+    Requirement,
+    RootTrait,
+    SameSubtree,
+)
 from placement.core.text import NO_NAMES, Names
 from placement_insight.documents import Json
 from placement_insight.explain.facts import in_group
@@ -159,6 +165,41 @@ class Unsuffix:
 
 
 @dataclass(frozen=True, slots=True)
+class AtRoot:
+    """A trait of a group becomes one of the root, which need not supply anything."""
+
+    size: ClassVar = 0
+    trait: RequiredTrait
+    group: str
+
+    @property
+    def _drop(self) -> Drop:
+        return Drop(self.trait, self.group, instead=(RootTrait(self.trait.any_of),))
+
+    def text(self, names: Names) -> str:
+        return self._drop.text(names)
+
+    def document(self) -> Json:
+        return {**self._drop.document(), "change": "at_root"}
+
+
+@dataclass(frozen=True, slots=True)
+class Separate:
+    """Classes of groups, each with the suffix of its group, are requested in other groups."""
+
+    size: ClassVar = 0
+    moved: tuple[tuple[str, Amount], ...]
+
+    def text(self, names: Names) -> str:
+        amounts = (f"{amount.value()}{in_group(group, names)}" for group, amount in self.moved)
+        return f"with {' and '.join(amounts)} moved to another group"
+
+    def document(self) -> Json:
+        requirements = [amount.spelled(group) for group, amount in self.moved]
+        return {"change": "separate", "moved": requirements}
+
+
+@dataclass(frozen=True, slots=True)
 class Both:
     """Two changes together; those of equal groups are in two different groups."""
 
@@ -180,7 +221,8 @@ class Both:
         return {"change": "both", "changes": [self.first.document(), self.second.document()]}
 
 
-Change: TypeAlias = Drop | Lower | Split | Unsuffix | Both
+Regrouping: TypeAlias = Split | Unsuffix | AtRoot | Separate
+Change: TypeAlias = Drop | Lower | Regrouping | Both
 Change_co = TypeVar("Change_co", bound=Change, covariant=True)
 
 

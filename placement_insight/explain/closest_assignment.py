@@ -100,17 +100,22 @@ def near_miss(
         if not (shortest or first.lacks(first.nearest)):
             raise
     shortest = shortest or first.lacks(first.nearest)
-    unmet = (_beside(snapshot, rows[0], first.as_it_is(lack)) for lack in shortest)
+    groups = {group.suffix: group for group in slotted.request.groups}
+    as_it_is = map(first.as_it_is, shortest)
+    unmet = (_beside(snapshot, rows[0], groups.get(lack.group), lack) for lack in as_it_is)
     in_order = sorted(unmet, key=lambda lack: place(lack.requirement))
     return NearMiss(first.name, tuple(in_order), completeness)
 
 
-def _beside(snapshot: Snapshot, root: int, lack: Unmet) -> Unmet:
-    """Return the unmet requirement with a provider that has the class in another tree, if any."""
-    if not (isinstance(lack.requirement, HasInventory) and lack.shortage):
+def _beside(snapshot: Snapshot, root: int, group: RequestGroup | None, lack: Unmet) -> Unmet:
+    """Return the unmet requirement with what the tree has, or with a provider of another tree."""
+    if group is not None:
+        lack = near_miss_facts.in_tree_of(snapshot, root, group, lack)
+    requirement, shortage = lack.requirement, lack.shortage
+    if not isinstance(requirement, HasInventory) or shortage is None or shortage.beside:
         return lack
-    provider = near_miss_facts.beside(snapshot, root, lack.requirement.resource_class)
-    return replace(lack, shortage=replace(lack.shortage, beside=provider))
+    provider = near_miss_facts.beside(snapshot, root, requirement.resource_class)
+    return replace(lack, shortage=replace(shortage, beside=provider))
 
 
 class _Root:

@@ -47,7 +47,8 @@ def as_json(explanation: Explanation) -> Json:
         near_misses=[
             {
                 **_fields(miss.root),
-                "unmet": [_unmet(unmet, miss.root.uuid, names) for unmet in miss.unmet],
+                "unmet": [_unmet(unmet, names) for unmet in miss.unmet],
+                "text": miss.text(names),
                 "complete": miss.completeness is Completeness.CONFIRMED,
                 **({"cut": True} if miss.completeness is Completeness.CUT else {}),
             }
@@ -90,7 +91,7 @@ def _fields(
     )
 
 
-def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
+def _unmet(unmet: Unmet, names: Names) -> Json:
     shortage: Json = {}
     if unmet.shortage:
         others = {"tree": unmet.shortage.tree, "beside": unmet.shortage.beside}
@@ -103,6 +104,7 @@ def _unmet(unmet: Unmet, root: str, names: Names) -> Json:
         "provider": _fields(unmet.provider),
         **({unmet.requirement.subject: unmet.names} if unmet.names else {}),
         **({"shared": True} if unmet.shared else {}),
+        **({"unused": _fields(unmet.unused)} if unmet.unused else {}),
         **shortage,
-        "text": unmet.text(root, names),
+        "text": unmet.text(names),
     }

@@ -146,16 +146,36 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
+class UnusedTrait:
+    """Lost roots that have the trait, and supply none of the amounts: of them, the first."""
+
+    provider: ProviderName
+    roots: int
+    names: tuple[str, ...]
+    is_all: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TraitFacts(Facts):
     """The number of providers with the trait; the classes that none of them has; one excluded."""
 
     providers: int
     without: tuple[str, ...] | None = None
     excluded: Excluded | None = None
+    unused: UnusedTrait | None = None
+
+    def phrase(self) -> str:
+        if self.unused is None or not self.unused.is_all:
+            return ""
+        return f"{' or '.join(self.unused.names)} only on a root that supplies none of the amounts"
 
     def note(self, names: Names) -> str:
         if not self.providers:
             return "no provider has it"
+        if unused := self.unused:
+            others = f" and {unused.roots - 1:,} more" if unused.roots > 1 else ""
+            verbs = "have it, but supply" if others else "has it, but supplies"
+            return f"{unused.provider.name}{others} {verbs} none of the amounts: use root_required"
         if excluded := self.excluded:
             reason = excluded.requirement.unmet(names)
             return f"{excluded.provider.name} has it, excluded: {reason}"
@@ -232,13 +252,14 @@ class EqualGroups:
 
 @dataclass(frozen=True, slots=True)
 class SumFacts(Facts):
-    """The root with the largest free sum of a class, and the requested sum."""
+    """The root with the largest free sum of a class, the requested sum, and all short classes."""
 
     resource_class: str
     needed: int
     free: int
     provider: ProviderName
     groups: tuple[EqualGroups, ...]
+    short: tuple[str, ...]
 
     def phrase(self) -> str:
         return f"{' + '.join(map(str, self.groups))} together"
@@ -302,8 +323,9 @@ def _best(provider: ProviderName, needed: int, free: int) -> str:
 class Shortage:
     """The amounts of one provider, or with ``is_sum`` of all providers that the root can use.
 
-    ``tree`` is set if several providers of the tree have the amount together, and ``beside`` if a
-    provider of another tree has the class, which no provider that the root can use has.
+    ``tree`` is set if several providers of the tree have the amount together, and ``beside`` if
+    another provider has the class: of the tree, beside other classes of the group; or of another
+    tree, if no provider that the root can use has it.
     """
 
     amounts: CapacityFacts
@@ -313,8 +335,9 @@ class Shortage:
 
 
 class Link(StrEnum):
-    """What is missing for a root to use a provider of another tree."""
+    """What is missing to use another provider: for a group, a single one with all classes."""
 
+    PROVIDER = "provider"
     SHARING_TRAIT = "sharing_trait"
     AGGREGATE = "aggregate"
     TREE = "tree"
@@ -322,13 +345,20 @@ class Link(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A provider of another tree, which the root could use with the missing link."""
+    """A provider that could be used with the missing link.
+
+    ``others`` are the classes of the group that the provider without this class has.
+    """
 
     provider: ProviderName
     missing: Link
+    resource_class: str
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         match self.missing:
+            case Link.PROVIDER:
+                which = f"has {self.resource_class}"
             case Link.SHARING_TRAIT:
                 which = "of the same aggregate has it, without the trait MISC_SHARES_VIA_AGGREGATE"
             case Link.AGGREGATE:

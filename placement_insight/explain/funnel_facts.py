@@ -6,6 +6,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from placement_insight.explain.facts import (
     TreeAmounts,
     TreeFacts,
     UnitFacts,
+    UnusedTrait,
 )
 from placement_insight.explain.groups import Group, Providers, meeting, reached_roots
 from placement_insight.explain.near_miss_facts import named, tree_amounts
@@ -55,8 +57,10 @@ def of_condition(snapshot: Snapshot, group: Group, condition: Condition, lost: M
         case InTree(uuid):
             return TreeFacts(uuid in snapshot.forest.row_of)
         case RequiredTrait() as requirement:
-            having = int(np.count_nonzero(requirement.providers(snapshot)))
-            return _trait_facts(snapshot, group, condition, having)
+            having = requirement.providers(snapshot)
+            unused = _unused(snapshot, group, requirement, having, lost)
+            facts = _trait_facts(snapshot, group, condition, int(np.count_nonzero(having)))
+            return replace(facts, unused=unused)
         case MemberOf() | InEach() as requirement:
             names = requirement.names
             return MemberFacts(
@@ -96,6 +100,20 @@ def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
     trees = snapshot.tree_aggregates
     numbers = np.unique(trees.number[roots]).tolist()
     return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
+
+
+def _unused(
+    snapshot: Snapshot, group: Group, requirement: RequiredTrait, having: Mask, lost: Mask
+) -> UnusedTrait | None:
+    """Return the lost roots with the trait and none of the classes of the unsuffixed group."""
+    if group.suffix:
+        return None
+    present = (amount.present for need in group.needs for amount in need.amounts)
+    roots = np.flatnonzero(lost & having & ~reduce(np.logical_or, present)).tolist()
+    if not roots:
+        return None
+    is_all = len(roots) == int(np.count_nonzero(lost))
+    return UnusedTrait(named(snapshot, roots[0]), len(roots), requirement.names, is_all)
 
 
 def _trait_facts(
@@ -193,11 +211,11 @@ def of_stage(
     if not requested:
         return Facts()
     facts = [_most(snapshot, slotted, name, amount, lost) for name, amount in requested.items()]
-    for fact in facts:
-        if fact.free < fact.needed:
-            return fact
-    uneven = (_most_groups(snapshot, slotted, name, lost) for name in requested)
-    return next(filter(None, uneven), facts[0])
+    short = [fact for fact in facts if fact.free < fact.needed]
+    if not short:
+        uneven = (_most_groups(snapshot, slotted, name, lost) for name in requested)
+        short = [*filter(None, uneven)] or facts
+    return replace(short[0], short=tuple(fact.resource_class for fact in short))
 
 
 def _most_groups(
@@ -222,6 +240,7 @@ def _most_groups(
         fitting_groups=fits,
         needed_groups=needed,
         groups=_groups(slotted),
+        short=(name,),
     )
 
 
@@ -237,7 +256,8 @@ def _most(
     """Return the lost root whose tree has the largest free amount of a class."""
     total = free_in_trees(snapshot, name)
     best = int(np.argmax(np.where(lost, total, -1)))
-    return SumFacts(name, needed, int(total[best]), named(snapshot, best), _groups(slotted))
+    provider, groups = named(snapshot, best), _groups(slotted)
+    return SumFacts(name, needed, int(total[best]), provider, groups, short=(name,))
 
 
 def free_in_trees(snapshot: Snapshot, name: str) -> AmountArray:

@@ -35,6 +35,7 @@ from placement_insight.explain.facts import (
     Facts,
     ProviderName,
     Shortage,
+    SumFacts,
     in_group,
     outside,
 )
@@ -147,6 +148,13 @@ class FunnelRow:
     left: int
     facts: Facts
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The traits and aggregates of the requirement, or the classes that are short."""
+        if isinstance(self.requirement, TraitTogether):
+            return ()  # no class is
+        return self.facts.short if isinstance(self.facts, SumFacts) else self.requirement.names
+
     def text(self, names: Names) -> str:
         """Return the reason in words."""
         phrase = self.facts.phrase() or self.requirement.unmet(names)
@@ -162,7 +170,9 @@ class Unmet:
     """One requirement that a root does not meet, with the provider that comes closest to it.
 
     ``names`` are the traits or aggregates that the provider lacks, or must not have. ``shared`` is
-    whether the provider is in another tree, which shares it with the root.
+    whether the provider is in another tree, which shares it with the root, ``is_named`` whether
+    another provider of the tree may be meant. ``unused`` is the root, if it has a trait that
+    counts only at the providers of the amounts, of which it is none.
     """
 
     requirement: Requirement
@@ -171,18 +181,22 @@ class Unmet:
     names: tuple[str, ...] = ()
     shortage: Shortage | None = None
     shared: bool = False
+    is_named: bool = False
+    unused: ProviderName | None = None
 
-    def text(self, root: str, names: Names) -> str:
-        """Return the requirement as amounts, or in words if it has no amounts.
-
-        The provider is named if it is shared, or if another one of the tree may have the class.
-        """
+    def text(self, names: Names) -> str:
+        """Return the requirement as amounts, or in words if it has no amounts."""
         where, shortage = in_group(self.group, names), self.shortage
         if shortage and shortage.tree:
             amounts = shortage.amounts
             return shortage.tree.together(amounts.resource_class, amounts.needed) + where
-        is_child = isinstance(self.requirement, HasInventory) and self.provider.uuid != root
-        at = f"{self.provider.name}: " if self.shared or is_child else ""
+        if self.unused:
+            traits = " or ".join(self.names)
+            return f"{self.unused.name} has {traits}, but supplies none of the amounts"
+        if shortage and shortage.beside and (others := shortage.beside.others):
+            having = f"{self.provider.name} has {' and '.join(others)}, {shortage.beside}"
+            return f"{having}, none has all{where}"
+        at = f"{self.provider.name}: " if self.shared or self.is_named else ""
         return at + self._text_of_provider(where, names)
 
     def _text_of_provider(self, where: str, names: Names) -> str:
@@ -222,6 +236,13 @@ class NearMiss:
     unmet: tuple[Unmet, ...]
     completeness: Completeness
 
+    def text(self, names: Names) -> str:
+        """Return the requirements in words, and that all others are met if it is one condition."""
+        lacks = dict.fromkeys(unmet.text(names) for unmet in self.unmet)
+        is_complete = self.completeness is Completeness.CONFIRMED
+        is_all = len(lacks) == 1 and self.unmet[0].shortage is None and is_complete
+        return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -250,13 +271,13 @@ class Explanation:
     numbered: tuple[RequestGroup, ...] = ()
 
     @property
-    def last(self) -> Requirement | None:
-        """The requirement that removed the last roots of a request that no root fits."""
-        return self.funnel[-1].requirement if self.funnel and self.fits == 0 else None
+    def last(self) -> FunnelRow | None:
+        """The row that removed the last roots of a request that no root fits."""
+        return self.funnel[-1] if self.funnel and self.fits == 0 else None
 
     @property
     def reason(self) -> str:
         """The code of the reason why a request has no candidates."""
         if self.fits is None:
             return UNDETERMINED
-        return self.last.code if self.last else NO_PROVIDERS
+        return self.last.requirement.code if self.last else NO_PROVIDERS

@@ -1,13 +1,19 @@
 """The requirements that one root or provider does not meet, with the amounts."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory
 from placement.core.request import RequestGroup
-from placement.core.requirement import MemberOf, ProviderRequirement
+from placement.core.requirement import (
+    HasInventory,
+    MemberOf,
+    ProviderRequirement,
+    RequiredTrait,
+)
 from placement.core.search.filters import AmountCondition
 from placement.core.snapshot.rows import mask_of
 from placement.core.snapshot.snapshot import Snapshot
@@ -92,12 +98,34 @@ def beside(snapshot: Snapshot, root: int, name: str) -> Beside | None:
         (Link.AGGREGATE, having & sharing),
     ):
         if rows.any():
-            return Beside(named(snapshot, int(np.argmax(rows))), link)
+            return Beside(named(snapshot, int(np.argmax(rows))), link, name)
     host = named(snapshot, root).name
     providers = (named(snapshot, row) for row in np.flatnonzero(having).tolist())
     parts = (each for each in providers if each.name.startswith(host) and each.name != host)
     part = next((each for each in parts if not each.name[len(host)].isalnum()), None)
-    return None if part is None else Beside(part, Link.TREE)
+    return None if part is None else Beside(part, Link.TREE, name)
+
+
+def in_tree_of(snapshot: Snapshot, root: int, group: RequestGroup, lack: Unmet) -> Unmet:
+    """Return an unmet requirement of a root with what else its tree has, for the sentence."""
+    states = [snapshot.entries.state(row) for row in snapshot.forest.members(root)]
+    provider = next((each for each in states if each.provider.uuid == lack.provider.uuid), None)
+    if isinstance(lack.requirement, RequiredTrait) and not group.suffix:
+        has_trait = not states[0].traits.isdisjoint(lack.names)
+        is_unused = has_trait and states[0].inventories.keys().isdisjoint(group.resources)
+        return replace(lack, unused=named(snapshot, root)) if is_unused else lack
+    shortage = lack.shortage
+    if provider is None or shortage is None or shortage.is_sum:
+        return lack
+    name, is_child = shortage.amounts.resource_class, provider is not states[0]
+    having = [each.provider for each in states if name in each.inventories]
+    if not isinstance(lack.requirement, HasInventory):
+        return replace(lack, is_named=is_child and len(having) > 1)
+    others = tuple(each for each in group.resources if each in provider.inventories)
+    if not (group.suffix and others and having):
+        return replace(lack, is_named=is_child and bool(group.suffix and others))
+    beside = Beside(ProviderName(having[0].uuid, having[0].name), Link.PROVIDER, name, others)
+    return replace(lack, shortage=replace(shortage, beside=beside))
 
 
 def tree_amounts(

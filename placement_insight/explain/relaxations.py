@@ -8,15 +8,29 @@ group that one provider must serve. Groups that a request cannot tell apart are 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import count, islice
+from itertools import count
 from typing import NamedTuple
 
 from placement.core.request import CandidateRequest, RequestGroup
-from placement.core.requirement import Amount, GroupsRequirement, Requirement, SameSubtree
+from placement.core.requirement import (
+    Amount,
+    GroupsRequirement,
+    RequiredTrait,
+    Requirement,
+    RootTrait,
+    SameSubtree,
+)
 from placement.core.search.slots import joint_requirements
-from placement_insight.explain.changes import Drop, GroupParameters, Parameters, Policy
+from placement_insight.explain.changes import (
+    AtRoot,
+    Drop,
+    GroupParameters,
+    Parameters,
+    Policy,
+    Separate,
+)
 
 Suffixes = tuple[str, ...]
 
@@ -191,15 +205,56 @@ def split(
         kept = (each for each in group.requirements if not each.spans_tree)
         requirements = tuple(each for each in kept if each not in of_group)
         conditions = replace(group, requirements=requirements)
-    used = {other.suffix for other in request.groups}
-    suffixes = (text for text in map(str, count(1)) if text not in used)
     others = tuple(
         replace(conditions, suffix=suffix, resources={name: part})
-        for suffix, part in zip(islice(suffixes, number - 1), amounts[1:], strict=True)
+        for suffix, part in zip(_unused_suffixes(request), amounts[1:], strict=False)
     )
     first = replace(group, resources={**group.resources, name: amounts[0]})
     changed = request.with_group(first)
     return replace(changed, groups=(*changed.groups, *others))
+
+
+def at_root(request: CandidateRequest) -> Iterator[tuple[AtRoot, CandidateRequest]]:
+    """Yield the request with a trait that a group requires as one of the root."""
+    for group in request.groups:
+        for trait in group.requirements if group.resources else ():
+            if isinstance(trait, RequiredTrait) and len(trait.any_of) == 1:
+                changed = request.with_group(group.without(trait))
+                requirements = (*changed.requirements, RootTrait(trait.any_of))
+                yield AtRoot(trait, group.suffix), replace(changed, requirements=requirements)
+
+
+def separated(
+    request: CandidateRequest, kind_of: Callable[[str], object], *, with_traits: bool
+) -> tuple[Separate, CandidateRequest]:
+    """Return the request whose suffixed groups have classes of one kind each.
+
+    The classes of the first kind stay in the group. The others have its requirements, required
+    traits only if ``with_traits``.
+    """
+    unused = _unused_suffixes(request)
+    groups: list[RequestGroup] = []
+    moved: list[tuple[str, Amount]] = []
+    for group in request.groups:
+        kinds: defaultdict[object, dict[str, int]] = defaultdict(dict)
+        for name, amount in group.resources.items():
+            kinds[kind_of(name) if group.suffix else ""][name] = amount
+        first, *others = kinds.values() or [{}]
+        groups.append(replace(group, resources=first))
+        kept = (
+            each
+            for each in group.requirements
+            if with_traits or not isinstance(each, RequiredTrait)
+        )
+        apart = RequestGroup("", {}, tuple(kept))
+        groups += (replace(apart, suffix=next(unused), resources=other) for other in others)
+        moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
+    return Separate(tuple(moved)), replace(request, groups=tuple(groups))
+
+
+def _unused_suffixes(request: CandidateRequest) -> Iterator[str]:
+    used = {group.suffix for group in request.groups}
+    return (text for text in map(str, count(1)) if text not in used)
 
 
 def without_suffix(

@@ -22,15 +22,19 @@ from placement_insight.explain.changes import (
     Change,
     Drop,
     Lower,
+    Regrouping,
     Remedy,
+    Separate,
     Split,
     Unsuffix,
 )
 from placement_insight.explain.funnel_facts import free_in_trees
 from placement_insight.explain.relaxations import (
     Suffixes,
+    at_root,
     distinct_groups,
     query_of,
+    separated,
     split,
     with_amount,
     without_one,
@@ -82,14 +86,30 @@ class Remedies:
 
     # --- the same amounts in other groups
 
-    def _regrouped(self) -> Iterator[Remedy[Split | Unsuffix]]:
-        """Yield requests for the same amounts in more groups, or in the unsuffixed group."""
+    def _regrouped(self) -> Iterator[Remedy[Regrouping]]:
+        """Yield requests for the same amounts in other groups, or with a trait of the root."""
+        for change, request in at_root(self._request):
+            if roots := self._roots(request):
+                yield Remedy(change, roots, query_of(request))
         for group, request in without_suffix(self._request):
             if roots := self._roots(request):
                 yield Remedy(Unsuffix(group), roots, query_of(request))
+        yield from self._separated()
         for group, alike in distinct_groups(self._request):
             for name in group.resources:
                 yield from self._split(group, name, alike)
+
+    def _separated(self) -> Iterator[Remedy[Separate]]:
+        """Yield the request whose suffixed groups have only classes of the same providers."""
+        for with_traits in (True, False):
+            change, request = separated(
+                self._request,
+                lambda name: self._snapshot.column(name).rows.tobytes(),
+                with_traits=with_traits,
+            )
+            if change.moved and (roots := self._roots(request)):
+                yield Remedy(change, roots, query_of(request))
+                return
 
     def _split(self, group: RequestGroup, name: str, alike: Suffixes) -> Iterator[Remedy[Split]]:
         """Yield the request with an amount in the fewest groups for which a root fits."""

@@ -82,9 +82,8 @@ def closest_line(miss: Response) -> str:
 
 
 def _lacks(miss: Response) -> str:
-    lacks = _distinct_lacks(miss)
-    is_all = len(lacks) == 1 and "free" not in miss["unmet"][0] and miss["complete"]
-    return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+    text: str | None = miss.get("text")  # older records do not have it
+    return ", ".join(_distinct_lacks(miss)) if text is None else text
 
 
 def _distinct_lacks(miss: Response) -> list[str]:

@@ -82,18 +82,13 @@ function NearMisses({ misses }: { misses: NearMiss[] }) {
           <li key={miss.uuid}>
             <TreeLink uuid={miss.uuid} name={miss.name} />
             <span>
-              <Breakable text={lacks(miss)} />
+              <Breakable text={miss.text ?? miss.unmet.map(({ text }) => text).join(", ")} />
             </span>
           </li>
         ))}
       </ul>
     </section>
   );
-}
-
-function lacks({ unmet, complete }: NearMiss): string {
-  const texts = new Set(unmet.map(({ text }) => text));
-  return [...texts].join(", ") + (complete ? "; everything else fits" : "");
 }
 
 function Remedies({ remedies }: { remedies: Remedy[] }) {

@@ -318,7 +318,8 @@ def reports_of(request: Request) -> OperatorReports:
 def _explained(snapshot: Snapshot, question: Question, key: tuple[str, str]) -> _Facts:
     explanation = explain.explained(snapshot, question)
     explained = as_json(explanation)
-    subject = summary.subject(explanation.last.names if explanation.last else ())
+    last = explanation.last
+    subject = summary.subject(last.names if last else ())
     facts = _of_query(NO_CANDIDATES, explanation.reason, explained, question.query, key)
     return facts._replace(subject=subject, line=as_line(explained))
 

@@ -35,9 +35,8 @@ from placement_insight.explain.changes import (
     Both,
     Drop,
     Lower,
+    Regrouping,
     Remedy,
-    Split,
-    Unsuffix,
 )
 from placement_insight.explain.relaxations import every_relaxation, query_of
 from placement_insight.tests.property.explanations import explained, roots_with_candidates, text_of
@@ -69,7 +68,7 @@ def applied(request: CandidateRequest, change: Drop | Lower | Both) -> Candidate
 
 
 def result(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
-    if isinstance(remedy.change, Split | Unsuffix):
+    if isinstance(remedy.change, Regrouping):
         return older(request_of(remedy.query), nested=request.nested)
     return applied(request, remedy.change)
 
@@ -158,7 +157,7 @@ def test_no_larger_amount_fits(world: World, request: CandidateRequest):
 def test_other_groups_request_the_same_amounts(world: World, request: CandidateRequest):
     assume(is_query(request))
     for remedy in explained(world, request, remedies=True).remedies:
-        if isinstance(remedy.change, Split | Unsuffix):
+        if isinstance(remedy.change, Regrouping):
             changed = request_of(remedy.query)
             assert amounts(changed) == amounts(request)
             assert roots_with_candidates(world, result(request, remedy)) == remedy.roots

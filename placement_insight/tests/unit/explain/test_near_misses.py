@@ -207,3 +207,49 @@ def test_an_amount_that_is_not_free_is_in_use_or_reserved_or_both():
 def test_a_provider_beside_the_host_is_named_with_the_missing_link(slot, sentence):
     missing = texts(f"host VCPU=8 @x\n{slot}", "resources=VCPU:1,CUSTOM_SLOT:1")
     assert missing["host"] == [f"no inventory of CUSTOM_SLOT{sentence}"]
+
+
+def lines(picture, query):
+    """Return the near misses in words, by the name of the root."""
+    document = as_json(explained(picture, query))
+    return {miss["name"]: miss["text"] for miss in document["near_misses"]}
+
+
+@pytest.mark.parametrize("amounts", ["VCPU:1", "VCPU:1,CUSTOM_GPU:1"])
+def test_a_trait_does_not_count_on_a_root_that_supplies_nothing(amounts):
+    world = "root +CUSTOM_OFF\n  a VCPU=8\n  b CUSTOM_GPU=1\nother VCPU=8\n  c CUSTOM_GPU=1"
+    query = f"resources={amounts}&required=CUSTOM_OFF"
+    supplies = "root has CUSTOM_OFF, but supplies none of the amounts"
+    assert lines(world, query) == {
+        "root": f"{supplies}; everything else fits",
+        "other": "no trait CUSTOM_OFF; everything else fits",
+    }
+    (row,) = as_json(explained(world, query))["funnel"]
+    assert (row["text"], row["note"]) == (
+        "no trait CUSTOM_OFF",
+        "root has it, but supplies none of the amounts: use root_required",
+    )
+    alone = world.partition("\nother")[0]
+    (row,) = as_json(explained(alone, query))["funnel"]
+    assert row["text"] == "CUSTOM_OFF only on a root that supplies none of the amounts"
+    assert row["detail"]["unused"]["roots"] == 1
+
+
+def test_classes_of_a_group_on_different_providers_are_named():
+    world = "h\n  agent CUSTOM_GPU=9\n  bridge VCPU=9 MEMORY_MB=9"
+    assert lines(world, "resources1=VCPU:1,MEMORY_MB:1,CUSTOM_GPU:1") == {
+        "h": "bridge has VCPU and MEMORY_MB, agent has CUSTOM_GPU, none has all in group 1"
+    }
+
+
+def test_a_card_of_one_class_does_not_lack_another():
+    world = "h\n  card VCPU=9 +CUSTOM_OFF"
+    assert lines(world, "resources1=CUSTOM_GPU:1&required1=CUSTOM_OFF") == {
+        "h": "no inventory of CUSTOM_GPU in group 1"
+    }
+
+
+def test_one_of_several_nodes_is_named():
+    world = "h\n  node0 VCPU=40(used=20)\n  node1 VCPU=40(used=30)\n  card CUSTOM_GPU=1(used=1)"
+    assert lines(world, "resources=VCPU:40") == {"h": "node0: VCPU 20 of 40"}
+    assert lines(world, "resources=CUSTOM_GPU:1") == {"h": "CUSTOM_GPU 0 of 1 (in use)"}

@@ -2,6 +2,8 @@
 
 import itertools
 
+import pytest
+
 from placement.core.requirement import Amount, Isolate, RequiredTrait, SameSubtree
 from placement.core.search.deadline import Deadline
 from placement.tests.support.queries import request_of, snapshot_of
@@ -236,3 +238,31 @@ def test_a_remedy_counts_hosts():
     assert amounts(SHARED_STORAGE, named) == {("", "DISK_GB"): (1000, 1)}
     fitting = explained(SHARED_STORAGE, "resources=DISK_GB:10")
     assert (fitting.fits, fitting.roots) == (2, 3)
+
+
+PORTS = """
+    host VCPU=8
+      agent CUSTOM_GPU=9
+        bridge CUSTOM_FPGA=20 MEMORY_MB=20 +CUSTOM_OFF
+"""
+
+
+@pytest.mark.parametrize("kept", ["", "&required2=CUSTOM_OFF"])
+def test_a_group_whose_classes_are_on_different_providers_is_separated(kept):
+    """The traits stay where all of them are."""
+    query = f"resources=VCPU:1&resources2=CUSTOM_FPGA:2,MEMORY_MB:3,CUSTOM_GPU:4{kept}"
+    first = remedies(PORTS, query)[0]
+    assert first.query == (
+        "resources=VCPU:1&resources2=CUSTOM_FPGA:2,MEMORY_MB:3"
+        f"{kept}&resources1=CUSTOM_GPU:4&group_policy=none"
+    )
+    assert first.change.text({}) == "with CUSTOM_GPU:4 in group 2 moved to another group"
+    assert first.change.document() == {"change": "separate", "moved": ["resources2=CUSTOM_GPU:4"]}
+
+
+def test_a_trait_of_a_root_that_supplies_nothing_is_requested_of_the_root():
+    world = "root +CUSTOM_OFF\n  a VCPU=8\n  b CUSTOM_GPU=1"
+    first = remedies(world, "resources=VCPU:1,CUSTOM_GPU:1&required=CUSTOM_OFF")[0]
+    assert first.query == "resources=VCPU:1,CUSTOM_GPU:1&root_required=CUSTOM_OFF"
+    text = "with root_required=CUSTOM_OFF instead of required=CUSTOM_OFF"
+    assert first.change.text({}) == text

@@ -141,7 +141,7 @@ def test_names_of_fields_are_stable(query):
             *("code", "group", "requirement", "lost", "left", "detail", "text", "note")
         ]
     for miss in explanation["near_misses"]:
-        assert list(miss) == ["uuid", "name", "unmet", "complete"]
+        assert list(miss) == ["uuid", "name", "unmet", "text", "complete"]
         for unmet in miss["unmet"]:
             assert unmet.keys() >= {"code", "group", "requirement", "provider", "text"}
             if unmet["code"] in {"unit", "capacity", "no_inventory"}:

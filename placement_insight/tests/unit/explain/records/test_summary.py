@@ -103,6 +103,11 @@ def test_a_summary_begins_with_a_whole_hour(since, first):
         ("resources_VCPU=CUSTOM_GPU:1", "CUSTOM_GPU"),
         ("resources=VCPU:9", "VCPU"),
         ("resources1=VCPU:8&resources2=VCPU:8&group_policy=none", "VCPU"),
+        ("resources1=VCPU:6,DISK_GB:1&resources2=VCPU:6,DISK_GB:1&group_policy=none", "VCPU"),
+        (
+            "resources1=VCPU:6,DISK_GB:6&resources2=VCPU:6,DISK_GB:6&group_policy=none",
+            "VCPU,DISK_GB",
+        ),
         ("resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate", None),
         ("resources=VCPU:1&member_of=@x", aggregate_uuid("x")),
         ("resources=VCPU:1&in_tree=$x", None),
@@ -110,7 +115,7 @@ def test_a_summary_begins_with_a_whole_hour(since, first):
     ],
 )
 def test_the_subject_is_what_the_last_requirement_is_about(query, names):
-    last = explained("h VCPU=8", query).last
+    last = explained("h VCPU=8 DISK_GB=8", query).last
     assert subject(last.names if last else ()) == names
 
 
