@@ -13,7 +13,7 @@ from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY, SUMMARY_QUERY
 from placement_insight.page.feed.http import PROVIDERS_QUERY
 from placement_insight.plan.capacity.http import CAPACITY_QUERY
-from placement_insight.plan.http import DRAIN_BODY, SURVIVAL_QUERY
+from placement_insight.plan.http import DRAIN_BODY, SURVIVAL_BODY, SURVIVAL_QUERY
 from placement_insight.plan.room_http import ROOM
 from placement_insight.queries import NOTHING_QUERY
 
@@ -171,5 +171,6 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"{UNVERSIONED}/survival"): Operation(
         _from_snapshot(schemas.SURVIVAL), query=SURVIVAL_QUERY
     ),
+    ("POST", f"{UNVERSIONED}/survival"): Operation(_ok(schemas.SURVIVAL), body=SURVIVAL_BODY),
     ("POST", f"{UNVERSIONED}/room"): Operation(_ok(schemas.ROOM), body=ROOM),
 }

@@ -45,6 +45,7 @@ PLAN = _INSIGHT.rule(
     "plan",
     "Plan where consumers would fit if providers were gone.",
     "GET /survival",
+    "POST /survival",
     "POST /drain",
     "POST /room",
 )

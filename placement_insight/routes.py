@@ -27,7 +27,7 @@ from placement_insight.explain.records.http import list_requests, show_request, 
 from placement_insight.explain.records.reports import reports_of
 from placement_insight.page.feed.http import list_providers
 from placement_insight.plan.capacity.http import show_capacity
-from placement_insight.plan.http import plan_drain, show_survival
+from placement_insight.plan.http import plan_drain, plan_survival, show_survival
 from placement_insight.plan.room_http import make_room
 
 _COUNTED = (CLIENT_REQUESTS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
@@ -92,6 +92,6 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{UNVERSIONED}/identity": {"GET": show_identity},
     f"{UNVERSIONED}/clients": {"GET": list_clients},
     f"{UNVERSIONED}/drain": {"POST": plan_drain},
-    f"{UNVERSIONED}/survival": {"GET": show_survival},
+    f"{UNVERSIONED}/survival": {"GET": show_survival, "POST": plan_survival},
     f"{UNVERSIONED}/room": {"POST": make_room},
 }

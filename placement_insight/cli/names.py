@@ -31,6 +31,7 @@ SECONDS: Final = 3.0
 _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
 _AGGREGATE_UUIDS: Final = "2.41"  # aggregates have UUIDs since this microversion of nova
+_DOWN_CELLS: Final = "2.69"  # the services of cells that are down are listed since then
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
@@ -121,6 +122,16 @@ class CommandNames:
             for row in groups
             if row["policy"] in _STRICT
         ]
+
+    @cached_property
+    def unreachable_hosts(self) -> Sequence[str]:
+        """The hosts of cells whose database is down, as far as nova lists them."""
+        try:
+            path = "/os-services?binary=nova-compute"
+            rows = self._rows(_NOVA, path, "services", _DOWN_CELLS)
+            return [row["host"] for row in rows if row["status"] == "UNKNOWN"]
+        except (ClientException, *_MALFORMED):
+            return ()
 
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""

@@ -3,6 +3,7 @@
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from osc_lib.command import command
@@ -11,7 +12,7 @@ from osc_lib.shell import OpenStackShell
 
 from placement.core.text import Names, nouns, printable
 from placement_insight.cli.cells import Complete, Shown
-from placement_insight.cli.client import get, post
+from placement_insight.cli.client import post
 from placement_insight.cli.command import Table, WrittenOutput, columns_with_names
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
@@ -73,14 +74,14 @@ class PlanDrain(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         names = CommandNames(self.app)
-        body = {
+        body: dict[str, object] = {
             "provider": [names.provider(host) for host in parsed_args.hosts],
             "member_of": [names.aggregate(text) for text in parsed_args.aggregate],
             "root_trait": parsed_args.rack,
         }
         if not any(body.values()):
             raise CommandError("Name a host, or give --aggregate or --rack.")
-        body["keep"] = parsed_args.keep
+        body |= _constraints(names, parsed_args)
         body = {name: values for name, values in body.items() if values}
         document, consumers = _planned(self.app, names, "/drain", body, _consumers_of_drain)
         self.exit_status = _EXIT_STATUS[document["verdict"]]
@@ -95,8 +96,10 @@ def check_room(arguments: argparse.Namespace) -> None:
     """Return if the options of room are given for a request.  Raises: CommandError."""
     if arguments.make_room and arguments.request_id:
         raise CommandError("--make-room needs the query of a request: give --resource or --query.")
-    if (arguments.keep or arguments.evictable) and not arguments.make_room:
-        raise CommandError("--keep and --evictable say how to make room. Add --make-room.")
+    if (arguments.keep or arguments.cells or arguments.evictable) and not arguments.make_room:
+        raise CommandError(
+            "--keep, --cells and --evictable say how to make room. Add --make-room."
+        )
 
 
 def room(
@@ -106,7 +109,7 @@ def room(
 
     Raises: CommandError.
     """
-    body = _room_request(query, arguments)
+    body = {**_room_request(query, arguments), **_constraints(names, arguments)}
     document, leaving = _planned(app, names, "/room", body, _consumers_of_rooms)
     servers = names.servers(leaving)
     return Complete(document, lambda document: "\n".join(room_lines(document, servers)))
@@ -159,18 +162,18 @@ class ShowSurvival(WrittenOutput, command.Lister):
         )
         parser.add_argument(
             "--failures",
-            default="1",
+            default=1,
+            type=int,
             metavar="<number>",
             help="How many hosts fail at once: 1 (the default) or 2.",
         )
         add_keep(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        pairs = [("by", parsed_args.by), ("failures", parsed_args.failures)]
-        pairs += [("keep", what) for what in parsed_args.keep or ()]
-        document = get(self.app, "/survival", pairs)
-        self.exit_status = _EXIT_STATUS[document["verdict"]]
         names = CommandNames(self.app)
+        body = {"by": parsed_args.by, "failures": parsed_args.failures}
+        document = post(self.app, "/survival", body | _constraints(names, parsed_args))
+        self.exit_status = _EXIT_STATUS[document["verdict"]]
         self.note(*_with_aggregates(names, survival_lines(document)))
         known = names.aggregates if parsed_args.by == "aggregate" else {}
         shown = {
@@ -207,8 +210,6 @@ def _names(providers: Sequence[Mapping[str, str]]) -> str:
 def _room_request(query: str, arguments: argparse.Namespace) -> dict[str, object]:
     """Return the body of POST /insight/room.  Raises: CommandError."""
     body: dict[str, object] = {"query": query}
-    if arguments.keep:
-        body["keep"] = arguments.keep
     evictable = defaultdict[str, list[str]](list)
     for text in arguments.evictable:
         name, _, value = text.partition("=")
@@ -242,7 +243,7 @@ def drain_lines(document: Response, names: Names) -> Iterator[str]:
     reasons = [each["reason"] for each in document["skipped"]]
     for reason in dict.fromkeys(reasons):
         yield f"  {reasons.count(reason)} not planned: they {_SKIPPED.get(reason, reason)}"
-    yield f"  {document['assumes'][0]}"
+    yield from (f"  {sentence}" for sentence in document["assumes"][:2])
 
 
 def _headline(document: Response, names: Names) -> str:
@@ -284,7 +285,7 @@ def survival_lines(document: Response) -> Iterator[str]:
         yield printable(f"  {each['name']}: {each['reason']}")
     if document["skipped"]:
         yield f"  {document['skipped']} servers with allocations on several hosts do not count"
-    yield f"  {document['assumes'][0]}"
+    yield from (f"  {sentence}" for sentence in document["assumes"][:2])
 
 
 def room_lines(document: Response, names: Names) -> Iterator[str]:
@@ -333,8 +334,50 @@ def add_room_arguments(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
 
 
+def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str, object]:
+    """Return the fields of a body that say where servers may move.  Raises: CommandError."""
+    fields = {
+        "keep": arguments.keep,
+        "cells": _cells(arguments.cells) if arguments.cells else None,
+        "unreachable": names.unreachable_hosts,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _cells(path: str) -> Mapping[str, Sequence[str]]:
+    """Return the hosts of each cell in an output of nova-manage.  Raises: CommandError."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise CommandError(f"--cells {path}: {error}") from error
+    rows = [
+        [text.strip() for text in line.strip().strip("|").split("|")]
+        for line in lines
+        if "|" in line
+    ]
+    header, *others = rows or [[]]
+    if not {"Cell UUID", "Hostname"} <= set(header) or any(len(r) != len(header) for r in others):
+        raise CommandError(
+            f"--cells {path}: the file has no table with the columns Cell Name, Cell UUID and "
+            "Hostname. Write the output of nova-manage cell_v2 list_hosts into it."
+        )
+    hosts = defaultdict[str, list[str]](list)
+    for row in others:
+        fields = dict(zip(header, row, strict=True))
+        hosts[f"{fields.get('Cell Name', '')} ({fields['Cell UUID']})".strip()].append(
+            fields["Hostname"]
+        )
+    return hosts
+
+
 def add_keep(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says what another host must have."""
+    """Add the options that say what another host must have."""
+    parser.add_argument(
+        "--cells",
+        metavar="<file>",
+        help="A file with the output of nova-manage cell_v2 list_hosts: Nova moves no server to "
+        "another cell, and its API does not report the cells.",
+    )
     parser.add_argument(
         "--keep",
         action="append",

@@ -10,8 +10,8 @@ from placement_insight.documents import Json, document
 from placement_insight.plan.drain import Drain
 from placement_insight.plan.hypothetical import Taken
 from placement_insight.plan.model import Holder, Keep, Needs, NeedsReader, Scene, Verdict
-from placement_insight.plan.room import Rooms
-from placement_insight.plan.server_groups import ServerGroups
+from placement_insight.plan.room import Rooms, Task
+from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
 from placement_insight.plan.survival import Domain, Outcome
 
 ASSUMES: Final = (
@@ -61,12 +61,16 @@ def of_drain(
             for each in result.stuck
         ],
         skipped=[{"consumer": uuid, "reason": reason} for uuid, reason in scene.skipped.items()],
-        assumes=_assumes(scene.groups),
+        assumes=_assumes(scene.keep, scene.groups),
     )
 
 
 def of_survival(
-    count: int, outcomes: Iterable[Outcome], skipped: int, domains: Sequence[Domain] = ()
+    count: int,
+    outcomes: Iterable[Outcome],
+    skipped: int,
+    keep: Keep,
+    domains: Sequence[Domain] = (),
 ) -> Json:
     """Return the document of GET /insight/survival; the deadline may leave out outcomes.
 
@@ -102,11 +106,11 @@ def of_survival(
         unknown=unknown,
         left_out=[each.uuid for each in domains if each.uuid not in reached],
         skipped=skipped,
-        assumes=ASSUMES,
+        assumes=_assumes(keep),
     )
 
 
-def of_rooms(snapshot: Snapshot, result: Rooms, groups: ServerGroups) -> Json:
+def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
     """Return the document of POST /insight/room."""
     verdict: Verdict = "fits" if result.fits_now or result.rooms else "undetermined"
     return document(
@@ -135,18 +139,19 @@ def of_rooms(snapshot: Snapshot, result: Rooms, groups: ServerGroups) -> Json:
         ],
         reason=result.reason,
         undetermined=result.undetermined,
-        assumes=_assumes(groups),
+        assumes=_assumes(task.keep, task.groups),
     )
 
 
-def _assumes(groups: ServerGroups) -> Sequence[str]:
+def _assumes(keep: Keep, groups: ServerGroups = NO_GROUPS) -> Sequence[str]:
+    cells = keep.cells.assumes
     if not groups:
-        return ASSUMES
+        return (ASSUMES[0], *cells, *ASSUMES[1:])
     unknown = groups.without_allocations
     sentence = (
         f"Members of server groups without allocations are not considered: {first(unknown)}."
     )
-    return (OF_GROUPS, *ASSUMES[1:], *((sentence,) if unknown else ()))
+    return (OF_GROUPS, *cells, *ASSUMES[1:], *((sentence,) if unknown else ()))
 
 
 def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:

@@ -12,11 +12,12 @@ from placement.engine.engine import View
 from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json, requires_json
 from placement.parse import validation
-from placement.schemas.base import UUID, Schema, always, closed
+from placement.schemas.base import NAME, UUID, Schema, always, closed
 from placement_insight import http, policies, queries
 from placement_insight.documents import Json
 from placement_insight.names import similar_names
 from placement_insight.plan import document, sql
+from placement_insight.plan.cells import cells_of
 from placement_insight.plan.drain import drain
 from placement_insight.plan.model import Keep, Scene, with_children
 from placement_insight.plan.server_groups import ServerGroup, ServerGroups
@@ -34,17 +35,12 @@ _SELECTORS: Final = {
     **dict.fromkeys(("provider", "in_tree", "member_of"), UUID),
     "root_trait": _TRAIT,
 }
+_BY = queries.described(
+    "root, aggregate or root_trait:PREFIX, such as root_trait:CUSTOM_RACK_",
+    "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
+)
 SURVIVAL_QUERY = always(
-    closed(
-        {
-            "by": queries.described(
-                "root, aggregate or root_trait:PREFIX, such as root_trait:CUSTOM_RACK_",
-                "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
-            ),
-            "failures": queries.described("1 or 2", "^[12]$"),
-            "keep": KEEP,
-        }
-    )
+    closed({"by": _BY, "failures": queries.described("1 or 2", "^[12]$"), "keep": KEEP})
 )
 
 
@@ -64,18 +60,34 @@ GROUPS = listed(
         "members",
     )
 )
+CELLS: Final = {
+    "cells": {"type": "object", "additionalProperties": listed(NAME), "minProperties": 1},
+    "unreachable": listed(NAME),
+}
 DRAIN_BODY = always(
     closed(
         {
             **{name: listed(schema) for name, schema in _SELECTORS.items()},
             "keep": listed(KEEP),
+            **CELLS,
             "limit_moves": {"type": "integer", "minimum": 0},
             "groups": GROUPS,
         }
     )
 )
+SURVIVAL_BODY = always(
+    closed(
+        {
+            "by": _BY,
+            "failures": {"type": "integer", "minimum": 1, "maximum": 2},
+            "keep": listed(KEEP),
+            **CELLS,
+        }
+    )
+)
 _DRAIN = validation.body_validators(DRAIN_BODY)
 _SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
+_SURVIVAL_OF_BODY = validation.body_validators(SURVIVAL_BODY)
 
 
 @accepts_json
@@ -139,10 +151,26 @@ def show_survival(request: Request) -> webob.Response:
     request.can(policies.PLAN)
     pairs = request.query_pairs
     values = queries.repeated(request, pairs, _SURVIVAL, "by", "failures")
+    (by,), (failures,) = values.get("by", ("root",)), values.get("failures", ("1",))
+    return http.computed(request, _survival(request, by, int(failures), values))
+
+
+@accepts_json
+@requires_json
+def plan_survival(request: Request) -> webob.Response:
+    """Return the same as ``show_survival``; a body can have the cells of Nova."""
+    request.can(policies.PLAN)
+    body = queries.body(request, _SURVIVAL_OF_BODY)
+    write = _survival(request, body.get("by", "root"), body.get("failures", 1), body)
+    return http.computed_of_body(request, body, write)
+
+
+def _survival(
+    request: Request, by_what: str, failures: int, values: Mapping[str, Any]
+) -> http.Write:
+    """Return the function that writes the document.  Raises: BadRequest."""
     services = request.services
-    (by_what,), (failures_text,) = values.get("by", ("root",)), values.get("failures", ("1",))
     by, _, prefix = by_what.partition(":")
-    failures = int(failures_text)
     if failures > 1 and by != "root":
         raise BadRequest(
             f"{validation.PREFIX}failures is {failures} and by is {by}. Two failures are computed "
@@ -159,11 +187,11 @@ def show_survival(request: Request) -> webob.Response:
         if failures > 1:
             count = len(domains) * (len(domains) - 1) // 2
             results = survival.until_deadline(survival.pairs(domains))
-            return document.of_survival(count, results, survival.skipped)
+            return document.of_survival(count, results, survival.skipped, keep)
         results = survival.until_deadline(domains)
-        return document.of_survival(len(domains), results, survival.skipped, domains)
+        return document.of_survival(len(domains), results, survival.skipped, keep, domains)
 
-    return http.computed(request, write)
+    return write
 
 
 def _no_domain(snapshot: Snapshot, by: str, prefix: str) -> str:
@@ -198,7 +226,7 @@ def _existing(noun: str, names: Sequence[str]) -> str:
     return f"Hosts have these {noun}: {first(names)}." if names else f"No host has {noun}."
 
 
-def keep_of(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Keep:
+def keep_of(snapshot: Snapshot, values: Mapping[str, Any]) -> Keep:
     """Return what a target must have of the root that a consumer leaves.  Raises: BadRequest."""
     kept = dict.fromkeys(values.get("keep", ()))
     if len(kept) > MOST_KEPT:
@@ -216,6 +244,7 @@ def keep_of(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Keep:
         aggregates="none" not in kept,
         trait_prefixes=prefixes,
         ignored=frozenset(map(canonical, values.get("member_of", ()))),
+        cells=cells_of(snapshot, values.get("cells", {}), values.get("unreachable", ())),
     )
 
 

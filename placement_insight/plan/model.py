@@ -32,6 +32,7 @@ from placement.core.search.anchors import roots_in_aggregates
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
+from placement_insight.plan.cells import NO_CELLS, Cells, InCell
 from placement_insight.plan.hypothetical import Taken, without
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
 
@@ -60,7 +61,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """What a target must have of the root that a consumer leaves.
+    """What a target must have of the root that a consumer leaves; it is in the same cell.
 
     ``ignored`` are aggregates that are drained as a whole.
     """
@@ -68,6 +69,7 @@ class Keep:
     aggregates: bool = True
     trait_prefixes: tuple[str, ...] = ()
     ignored: frozenset[str] = frozenset()
+    cells: Cells = NO_CELLS
 
     def of(self, root: ProviderState) -> frozenset[ProviderRequirement]:
         """Return what a target must have of a root."""
@@ -89,7 +91,7 @@ class Needs:
     others: tuple[Resources, ...]
     shared: tuple[tuple[int, Resources], ...]
     resident: tuple[tuple[tuple[str, int], int], ...]
-    of_root: frozenset[ProviderRequirement]
+    of_root: frozenset[ProviderRequirement | InCell]
 
     @property
     def total(self) -> Counter[str]:
@@ -154,6 +156,7 @@ class Scene:
     demands: Sequence[Demand]
     skipped: Mapping[str, SkipReason] = field(default_factory=dict)
     groups: ServerGroups = NO_GROUPS
+    keep: Keep = field(default_factory=Keep)
 
     @classmethod
     def of(
@@ -184,7 +187,7 @@ class Scene:
             for (needs, _), equal in by_needs.items()
         ]
         scene = cls.in_order(snapshot, drained, demands, groups)
-        return replace(scene, skipped=dict(sorted(skipped.items())))
+        return replace(scene, skipped=dict(sorted(skipped.items())), keep=keep)
 
     @classmethod
     def in_order(
@@ -257,7 +260,9 @@ class NeedsReader:
         self._root = snapshot.forest.root
         self._sharing = snapshot.sharing.mask(snapshot.size)
         self._drained = drained
-        self._of_root = cache(lambda root: keep.of(snapshot.entries.state(root)))
+        self._of_root = cache(
+            lambda root: keep.cells.of(root) | keep.of(snapshot.entries.state(root))
+        )
         self._known: dict[Needs, Needs] = {}
 
     def roots(self, allocations: Taken) -> Sequence[int]:

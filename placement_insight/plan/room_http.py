@@ -23,7 +23,7 @@ from placement_insight.documents import Json
 from placement_insight.explain import explain
 from placement_insight.explain.http import question
 from placement_insight.plan import document, sql
-from placement_insight.plan.http import GROUPS, KEEP, groups_of, keep_of, listed
+from placement_insight.plan.http import CELLS, GROUPS, KEEP, groups_of, keep_of, listed
 from placement_insight.plan.model import Holder
 from placement_insight.plan.room import Task, rooms
 
@@ -48,6 +48,7 @@ ROOM = always(
             },
             "keep": listed(KEEP),
             "groups": GROUPS,
+            **CELLS,
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         "query",
@@ -84,7 +85,7 @@ def make_room(request: Request) -> webob.Response:
             groups=groups_of(request, view, body),
         )
         found = rooms(view.snapshot, task, deadline)
-        return document.of_rooms(view.snapshot, found, task.groups)
+        return document.of_rooms(view.snapshot, found, task)
 
     return http.computed_of_body(request, body, write)
 

@@ -15,15 +15,21 @@ from placement.core.search.anchors import roots_in_aggregates
 from placement.core.snapshot.rows import AmountArray, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
+from placement_insight.plan.cells import InCell
 from placement_insight.plan.model import Needs, Resources, Scene
 
 
 @dataclass(frozen=True, slots=True)
 class NoTarget:
-    """There is no target: no enabled host has these aggregates and traits, or not all of them."""
+    """There is no target: no enabled host has these aggregates and traits, or not all of them.
+
+    ``problem`` is why the consumer cannot leave its cell.
+    """
 
     aggregates: Sequence[str] = ()
     traits: Sequence[str] = ()
+    cell: str = ""
+    problem: str = ""
 
     @property
     def text(self) -> str:
@@ -32,9 +38,10 @@ class NoTarget:
         listed = [
             f"{nouns(len(some), noun)} {', '.join(some)}" for noun, some in names.items() if some
         ]
+        where = f" in cell {self.cell}" if self.cell else ""
         if not listed:
-            return "there is no other enabled host"
-        text = f"no other enabled host has the {' and '.join(listed)} of its host"
+            return self.problem or f"there is no other enabled host{where}"
+        text = f"no other enabled host{where} has the {' and '.join(listed)} of its host"
         return f"{text} (keep=none ignores aggregates)" if self.aggregates else text
 
 
@@ -161,16 +168,18 @@ def shortage_of(scene: Scene, snapshot: Snapshot, needs: Needs) -> Shortage:
 
 def _no_target(scene: Scene, needs: Needs) -> NoTarget:
     """Return what no other host has, or not at once."""
-    enabled = scene.targets(replace(needs, of_root=frozenset()))
+    in_cell = next((each for each in needs.of_root if isinstance(each, InCell)), None)
+    cell, problem = (in_cell.name, in_cell.problem) if in_cell else ("", "")
+    enabled = scene.targets(replace(needs, of_root=frozenset({in_cell} if in_cell else ())))
     if not enabled.any():
-        return NoTarget()
+        return NoTarget(cell=cell, problem=problem)
     having = {each: (enabled & each.providers(scene.remaining)).any() for each in needs.of_root}
     lost = [each for each in having if not having[each]] or having
     aggregates, traits = (
         sorted(name for each in lost if isinstance(each, kind) for name in each.names)
         for kind in (MemberOf, RootTrait)
     )
-    return NoTarget(aggregates, traits)
+    return NoTarget(aggregates, traits, cell)
 
 
 class _Free:

@@ -19,6 +19,7 @@ from placement_insight.tests.support.drains import (
     keeps,
     random_case,
     root_of,
+    with_cells,
     with_groups,
 )
 
@@ -69,7 +70,8 @@ def random_room_case(rng: random.Random, *, has_groups: bool = False) -> RoomCas
     while not wanted:
         wanted = _lacking(rng, states, rng.choice(trees))
     case = replace(case, states=states, consumers=consumers, drained=frozenset())
-    return RoomCase(with_groups(rng, case) if has_groups else case, wanted)
+    case = with_groups(rng, case) if has_groups else case
+    return RoomCase(with_cells(rng, case) if rng.random() < 0.3 else case, wanted)
 
 
 def _lacking(rng: random.Random, states: list[ProviderState], tree: list[int]) -> Allocations:

@@ -14,7 +14,6 @@ import pytest
 from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
 from placement.tests.support.provider_tables import snapshot_of_states
-from placement_insight.plan.model import Keep
 from placement_insight.plan.shortage import lacks
 from placement_insight.plan.survival import Group, Survival
 from placement_insight.tests.support.drains import (
@@ -22,10 +21,12 @@ from placement_insight.tests.support.drains import (
     by_number,
     by_row,
     claim_in_order,
+    keep_of,
     keeps,
     planned,
     random_case,
     root_of,
+    with_cells,
     with_groups,
 )
 
@@ -33,10 +34,11 @@ WORLDS = int(os.environ.get("DRAIN_WORLDS", "100"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
 
 
-def verdict(seed: int, *, has_groups: bool = False) -> str:
+def verdict(seed: int, *, has_groups: bool = False, has_cells: bool = False) -> str:
     """Return the verdict about a random cloud, after it was compared with all plans."""
     case = random_case(rng := random.Random(seed))
     case = with_groups(rng, case) if has_groups else case
+    case = with_cells(rng, case) if has_cells else case
     scene, result, number_of = planned(case)
     skipped = set(scene.skipped)
     several = {
@@ -73,7 +75,8 @@ def verdict(seed: int, *, has_groups: bool = False) -> str:
 
 def survives(seed: int) -> str:
     """Return whether the random hosts that are drained survive, compared with all plans."""
-    case = random_case(random.Random(seed))
+    case = random_case(rng := random.Random(seed))
+    case = with_cells(rng, case) if seed % 2 else case
     force, snapshot = BruteForce(case), snapshot_of_states(case.states)
     row_of = [snapshot.forest.row_of[state.provider.uuid] for state in case.states]
     gone = {root_of(case.states, at) for at in case.drained}
@@ -83,7 +86,7 @@ def survives(seed: int) -> str:
     if tree != case.drained or not is_host or len(gone) > 1 or sources != gone:
         return "another case"
     groups = [Group(by_row(held, row_of), 1) for held in case.consumers.values()]
-    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    keep = keep_of(case, snapshot)
     survival = Survival(snapshot, groups, keep, Deadline(20, time.monotonic))
     outcomes = {
         outcome.domain.roots: outcome
@@ -109,16 +112,18 @@ def test_survival_is_the_verdict_of_a_drain():
     assert verdicts["undetermined"] < WORLDS / 20
 
 
-@pytest.mark.parametrize("has_groups", [False, True])
-def test_no_verdict_is_wrong(has_groups):
+@pytest.mark.parametrize(
+    ("has_groups", "has_cells"), [(False, False), (True, False), (False, True), (True, True)]
+)
+def test_no_verdict_is_wrong(has_groups, has_cells):
     """``fits`` can be claimed in the order of the moves; ``does_not_fit`` has no plan at all."""
     verdicts = Counter[str]()
     for seed in range(FIRST, FIRST + WORLDS):
         try:
-            verdicts[verdict(seed, has_groups=has_groups)] += 1
+            verdicts[verdict(seed, has_groups=has_groups, has_cells=has_cells)] += 1
         except AssertionError as error:
             pytest.fail(f"seed {seed}: {error!r}")
     print(verdicts)
-    assert verdicts["fits"] > WORLDS / 5
+    assert verdicts["fits"] > WORLDS / 10
     assert verdicts["does_not_fit"] > WORLDS / 5
     assert verdicts["undetermined"] + verdicts["undetermined, possible"] < WORLDS / 10

@@ -16,8 +16,10 @@ from placement.core.claims import AllocationState, ProviderUsage, plan_claims
 from placement.core.model import SHARING_TRAIT, ConsumerClaim, Inventory, Provider, ProviderState
 from placement.core.search.deadline import Deadline
 from placement.core.snapshot.rows import mask_of, numbers
+from placement.core.snapshot.snapshot import Snapshot
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
+from placement_insight.plan.cells import cells_of
 from placement_insight.plan.drain import Drain, drain
 from placement_insight.plan.model import Holder, Keep, Scene
 from placement_insight.plan.server_groups import ServerGroup, ServerGroups
@@ -42,6 +44,8 @@ class Case:
     groups: tuple[ServerGroup, ...] = ()
     staying: Mapping[str, int] = field(default_factory=dict)
     """The numbers of the roots of members of groups that are no consumers of drained providers."""
+    cells: Mapping[int, str] = field(default_factory=dict)
+    """The cell of the number of each root; "" is unreachable."""
     located: frozenset[str] = frozenset()
     """The members of groups with allocations."""
 
@@ -93,6 +97,23 @@ def with_groups(rng: random.Random, case: Case) -> Case:
     staying = {other: rng.choice(roots) for other in others if rng.random() < 0.4}
     located = frozenset((*uuids, *staying))
     return replace(case, groups=groups, staying=staying, located=located)
+
+
+def with_cells(rng: random.Random, case: Case) -> Case:
+    """Return a cloud with two cells; some hosts are unreachable, or in no cell that is known."""
+    roots = [at for at, state in enumerate(case.states) if state.provider.parent_uuid is None]
+    cells = {root: rng.choice(("", "a", "a", "a", "a", "b", "b")) for root in roots}
+    return replace(case, cells={root: cells[root] for root in roots if rng.random() < 0.95})
+
+
+def keep_of(case: Case, snapshot: Snapshot) -> Keep:
+    """Return what a target must have."""
+    hosts: dict[str, list[str]] = {}
+    for root, cell in case.cells.items():
+        hosts.setdefault(cell, []).append(case.states[root].provider.name)
+    unreachable = hosts.pop("", [])
+    cells = cells_of(snapshot, hosts, unreachable)
+    return Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes, cells=cells)
 
 
 def keeps(
@@ -304,7 +325,16 @@ class BruteForce:
             and DISABLED not in state.traits
             and (not case.keeps_aggregates or left.aggregates <= state.aggregates)
             and (not case.prefixes or prefixed <= state.traits)
+            and self._is_in_cell(at, source)
         )
+
+    def _is_in_cell(self, at: int, source: int) -> bool:
+        cells = self.case.cells
+        if not cells:
+            return True
+        if not any(cells.values()):  # only unreachable hosts are known
+            return "" not in (cells.get(at), cells.get(source))
+        return bool(cells.get(at)) and cells.get(at) == cells.get(source)
 
     def shares_with(self, at: int, target: int) -> bool:
         states = self.states
@@ -375,7 +405,7 @@ def planned(case: Case) -> tuple[Scene, Drain, Callable[[int], int]]:
         for uuid, allocations in case.consumers.items()
     ]
     drained = mask_of(numbers(row_of[at] for at in case.drained), snapshot.size)
-    keep = Keep(aggregates=case.keeps_aggregates, trait_prefixes=case.prefixes)
+    keep = keep_of(case, snapshot)
     roots = located(case, row_of)
     groups = ServerGroups(case.groups, roots)
     scene = Scene.of(snapshot, drained, holders, keep, groups)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from placement_insight.tests.support.nova_documents import flavor, image, server
 
 PAGE = 3
-NAMES = ("/os-aggregates", "/os-server-groups", "/servers", "/v3/projects")
+NAMES = ("/os-aggregates", "/os-server-groups", "/os-services", "/servers", "/v3/projects")
 CONSTANT = {
     "/image/v2/images": {
         "images": [image()],
@@ -35,6 +35,7 @@ class NovaApi:
         self.hosts_of_aggregates = {}
         self.services = {}  # by the UUID of the hypervisor; by default, its name
         self.groups = []
+        self.unknown = []  # hosts of a cell that is down
         self.current = {}  # servers that have changed since they were listed
         self.failures = {}
         self.refused, self.texts, self.named = {}, {}, []
@@ -113,9 +114,12 @@ class NovaApi:
             assert version == "2.64"
             offset = int(query["offset"][0])
             return 200, {"server_groups": self.groups[offset : offset + PAGE]}
-        if kind == "projects":
+        if kind in {"os-services", "projects"}:
+            assert kind == "projects" or (version, query["binary"]) == ("2.69", ["nova-compute"])
+            services = [{"host": each, "status": "UNKNOWN"} for each in self.unknown]
+            services.append({"host": "cn9", "status": "enabled"})
             rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]
-            return 200, {"projects": rows, "links": {"next": None}}
+            return 200, {"projects": rows, "services": services, "links": {"next": None}}
         assert query["all_tenants"] == ["1"]
         only = query.get("uuid", [])
         rows = [

@@ -56,7 +56,7 @@ def test_errors_are_sentences(name, pair, sentence):
 
 
 GROUP = {"policy": "affinity", "members": ["x"]}
-OF_ROOM = " Parameters: by, evictable, groups, keep, limit, query."
+OF_ROOM = " Parameters: by, cells, evictable, groups, keep, limit, query, unreachable."
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from placement_insight.policies import list_rules
 from placement_insight.surface import Insight
 
 AUDITOR = ROOT / "etc" / "placement" / "policy.d" / "auditor.yaml"
-READING = ["/insight/drain", "/insight/room"]
+READING = ["/insight/drain", "/insight/room", "/insight/survival"]
 """Paths of a POST that writes nothing."""
 
 DEFAULTS = {
@@ -51,7 +51,7 @@ def test_all_paths_are_declared_with_their_methods():
         "/insight/identity": "GET",
         "/insight/clients": "GET",
         "/insight/drain": "POST",
-        "/insight/survival": "GET",
+        "/insight/survival": "GET, POST",
         "/insight/room": "POST",
     }
 

@@ -36,7 +36,7 @@ def openstack(tmp_path_factory):
 def test_the_answer_comes_first(openstack):
     result = openstack.run("placement drain", "cn1", "--keep", "none")
     assert result.returncode == 1
-    first, assumed = result.stderr.splitlines()
+    first, assumed, _ = result.stderr.splitlines()
     assert first == (
         "cn1.example.org: 1 of 2 servers fit elsewhere, on 1 host; 1 does not: "
         f"{LARGE} (needs 12 VCPU; the most that one host has free is 8 (cn2.example.org))"
@@ -214,6 +214,53 @@ def test_server_groups_of_nova_constrain_the_plan(tmp_path):
         assert set(room(*groups).values()) == {"cn3"}
         nova.refused["os-server-groups"] = 403
         assert plan(group("anti-affinity", *uuids))[0] == {"web-0": "cn2", "web-1": "cn3"}
+
+
+CELLS = """\
++-----------+-----------+----------+
+| Cell Name | Cell UUID | Hostname |
++-----------+-----------+----------+
+|   cell1   |     u1    |   cn1    |
+|   cell1   |     u1    |   cn4    |
+|   cell2   |     u2    |   cn2    |
++-----------+-----------+----------+
+"""
+
+
+def test_servers_stay_in_their_cells(openstack, tmp_path):
+    path = tmp_path / "cells"
+    path.write_text(CELLS)
+    drain = ("placement drain", "cn1", "--keep", "none")
+    assert "cells of Nova are not known" in openstack.run(*drain).stderr
+    result = openstack.run(*drain, "--cells", str(path))
+    assert result.returncode == 1
+    assert "there is no other enabled host in cell cell1 (u1)" in result.stderr
+    assert "not known" not in result.stderr
+    result = openstack.run("placement survive", "--keep", "none", "--cells", str(path))
+    assert "in cell cell1 (u1)" in result.stdout
+    for text in ("", "cn1 cell1\n", "| Cell Name | Hostname |\n"):
+        path.write_text(text)
+        refused = openstack.refused(*drain, "--cells", str(path))
+        assert "no table with the columns Cell Name, Cell UUID and Hostname" in refused
+    assert "No such file" in openstack.refused(*drain, "--cells", str(tmp_path / "none"))
+
+
+def test_servers_of_a_cell_that_is_down_have_no_move(tmp_path):
+    with (
+        ApiProcess(tmp_path, "--development", "--port", "0") as service,
+        nova_api() as nova,
+    ):
+        service.get()
+        cn1, _ = (add_host(service.url, name, VCPU=8) for name in ("cn1.example.org", "cn2"))
+        add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
+        nova.token_id, nova.placement_url = "admin", service.url
+        openstack = Client("", *nova.credentials())
+        assert openstack.run("placement drain cn1").returncode == 0
+        nova.unknown = ["cn1"]
+        for command in ("placement drain cn1", "placement survive"):
+            result = openstack.run(command)
+            assert result.returncode == 1
+            assert "the database of the cell of its host is down" in result.stderr
 
 
 def test_a_part_of_the_server_groups_is_not_used():

@@ -23,7 +23,7 @@ OTHER_PROGRAMS = {
     *("done", "dpkg", "dpkg-query", "export", "for", "gunicorn", "install", "ln", "make"),
     *("mariadb", "mariadb-dump", "pg_dump", "pg_restore"),
     *("mysql", "mysqldump", "mysql-migrate-db.sh", "nginx", "oslo-config-generator"),
-    "man",
+    *("man", "nova-manage"),
     *("./oslopolicy-checker", "./oslopolicy-policy-generator"),
     *("oslo-config-validator", "oslopolicy-sample-generator", "packaging/build-deb", "pip"),
     *("packaging/build-image", "podman", "python", "python3", "reno", "sqlite3", "systemctl"),

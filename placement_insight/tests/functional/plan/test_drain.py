@@ -453,6 +453,41 @@ def test_members_of_server_groups_that_stay_are_read(http, store):
     ]
 
 
+def test_consumers_stay_in_their_cells(http, store):
+    """Nova answers 400 to a move into another cell."""
+    hosts = [new_provider(store, f"cn{number}.example.org", VCPU=8) for number in range(3)]
+    first, second = (claim(http, {hosts[number]: {"VCPU": 2}}) for number in (0, 2))
+    cells = {"one": ["CN0", hosts[1]], "two": ["cn2.example.org", "cn7"]}
+    plan = drained(http, provider=[hosts[0], hosts[2]], cells=cells)
+    assert [(each["consumer"], each["to"][0]["uuid"]) for each in plan["moves"]] == [
+        (first, hosts[1])
+    ]
+    assert [(each["consumer"], each["proved"], each["text"]) for each in plan["stuck"]] == [
+        (second, True, "there is no other enabled host in cell two")
+    ]
+    assert plan["assumes"][1] == (
+        "A consumer stays in the cell of its host. These hosts of cells are no root providers: "
+        "cn7."
+    )
+    plan = drained(http, provider=[hosts[2]], cells={"one": ["cn0", "cn1"]})
+    assert plan["reasons"] == ["the cell of its host is not known: cells does not name the host"]
+    (plan,) = (drained(http, provider=[hosts[2]], unreachable=hosts[:1]),)
+    assert plan["moves"][0]["to"][0]["uuid"] == hosts[1]
+    assert "not known" in plan["assumes"][1]
+    plan = drained(http, provider=[hosts[2]], unreachable=["cn2"])
+    assert "is down: Nova cannot move it" in plan["stuck"][0]["text"]
+    body = {"by": "root", "failures": 1, "keep": ["none"], "cells": cells}
+    survival = http.post_json("/insight/survival", body, headers=HEADERS).json
+    assert (survival["domains"], survival["survive"]) == (2, 1)
+    for wrong, sentence in (
+        ({"one": ["cn0"], "two": ["cn0", "cn1"]}, "cells has cn0.example.org in one and in two"),
+        ({"one": ["cn8"]}, "No host in cells is a root provider: cn8."),
+    ):
+        assert sentence in refusal(
+            http.post_json("/insight/survival", {"cells": wrong}, headers=HEADERS, status=400)
+        )
+
+
 def test_equal_states_give_equal_plans(http, store):
     hosts = [new_provider(store, VCPU=16) for _ in range(4)]
     for number in range(5):
