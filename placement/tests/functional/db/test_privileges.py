@@ -1,4 +1,4 @@
-"""The users that the page on databases creates need no other privileges."""
+"""The accounts that the page on databases creates need no other privileges."""
 
 import re
 
@@ -16,7 +16,7 @@ from placement.tests.support import docs
 from placement.tests.support.factories import new_provider
 from placement.tests.support.stores import replaced_store
 
-STATEMENT = re.compile(r"^   ((?:CREATE|GRANT) .*;)$", re.MULTILINE)
+STATEMENT = re.compile(r"^   ((?:CREATE|GRANT|ALTER) .*;)$", re.MULTILINE)
 PAGE = (docs.SOURCE / "install" / "databases.rst").read_text()
 SECTIONS = dict(
     zip(("mariadb", "postgresql"), PAGE.split("\nPostgreSQL\n==========\n"), strict=True)
@@ -24,24 +24,43 @@ SECTIONS = dict(
 
 
 @pytest.fixture(params=sorted(SECTIONS))
-def store(request, server, worker):
-    """A store whose user and database the statements of the page create, with other names."""
+def stores(request, server, worker):
+    """The stores of the owner and of the service; the statements of the page create them."""
     administrator, name = server(request.param), f"granted_{worker}"
     for statement in STATEMENT.findall(SECTIONS[request.param]):
-        administrator.execute(re.sub(r"\bplacement\b", name, statement))
-    url = sa.make_url(administrator.tcp_url(name)).set(username=name, password="SECRET")
-    settings = DatabaseSettings(connection=url.render_as_string(hide_password=False))
-    store = Store(settings)
-    yield store
-    store.dispose()
+        own = statement.replace("placement", name)
+        administrator.execute(own, name if own.startswith("ALTER") else None)
+    url = sa.make_url(administrator.tcp_url(name))
+    users = ((f"{name}_owner", "OWNER_SECRET"), (name, "SECRET"))
+    opened = [
+        Store(
+            DatabaseSettings(
+                connection=url.set(username=user, password=password).render_as_string(
+                    hide_password=False
+                )
+            )
+        )
+        for user, password in users
+    ]
+    yield opened
+    for store in opened:
+        store.dispose()
     administrator.drop(name)
-    administrator.execute(f"DROP USER {name}")
+    for user, _ in users:
+        administrator.execute(f"DROP USER {user}")
 
 
-def test_the_user_of_the_page_can_sync_and_serve(store):
-    migration.sync(store)
-    with replaced_store(store):
-        application = deploy.loadapp(service_options(store.settings.connection))
+def test_the_owner_of_the_page_syncs_and_its_user_serves(stores):
+    owner, service = stores
+    migration.sync(owner)
+    with replaced_store(service):
+        application = deploy.loadapp(service_options(service.settings.connection))
     http = webtest.TestApp(application, extra_environ=ADMIN)
-    host = new_provider(store, VCPU=8)
-    assert max(statuses(http, host)) < 300
+    assert max(statuses(http, new_provider(service, VCPU=8))) < 300
+    engine = sa.create_engine(service.settings.connection)
+    for statement in ("DROP TABLE consumers", "CREATE TABLE own (id INTEGER)"):
+        with pytest.raises(sa.exc.DBAPIError, match=r"denied|must be owner"), engine.begin() as db:
+            db.execute(sa.text(statement))
+    engine.dispose()
+    migration.sync(owner)
+    assert max(statuses(http, new_provider(service, VCPU=8))) < 300

@@ -51,23 +51,28 @@ def section(page, title):
 
 
 def documented(backend, name):
-    """Return the documented statements and configuration, with another database name."""
+    """Return the documented statements and configuration, with another database name.
+
+    The first configuration is that of the service, the second that of the owner of the tables.
+    """
     text = section(DATABASES.read_text(), TITLES[backend])
     statements = " ".join(blocks(text, "sql")).split(";")
     (configuration,) = blocks(text, "ini")
+    renamed = re.sub(r"(//|/)placement\b", rf"\1{name}", configuration)
     return (
         [line.strip().replace("placement", name) for line in statements if line.strip()],
-        re.sub(r"(//|/)placement\b", rf"\1{name}", configuration),
+        (renamed, renamed.replace(f"{name}:SECRET", f"{name}_owner:OWNER_SECRET")),
     )
 
 
-def is_served_by(configuration, tmp_path, capsys):
-    """Create the tables with the command; return whether they have the latest revision."""
-    (tmp_path / "placement.conf").write_text(configuration)
-    file = ["--config-file", str(tmp_path / "placement.conf")]
-    assert manage.main([*file, "db", "sync"]) == 0
+def is_served_by(configurations, tmp_path, capsys):
+    """Create the tables as their owner; return whether the service reads the latest revision."""
+    files = tmp_path / "placement.conf", tmp_path / "owner.conf"
+    for file, configuration in zip(files, configurations, strict=True):
+        file.write_text(configuration)
+    assert manage.main(["--config-file", str(files[1]), "db", "sync"]) == 0
     capsys.readouterr()
-    assert manage.main([*file, "db", "version"]) == 0
+    assert manage.main(["--config-file", str(files[0]), "db", "version"]) == 0
     return capsys.readouterr().out.strip() == migration.HEAD
 
 
@@ -81,7 +86,7 @@ def mariadb(server, name):
     """The server of the run, with the documented database and user until the end of the test."""
     database_server = server("mariadb")
     statements, _ = documented("mariadb", name)
-    assert len(statements) == 3
+    assert len(statements) == 5
     try:
         for statement in statements:
             database_server.execute(statement)
@@ -89,14 +94,18 @@ def mariadb(server, name):
     finally:
         database_server.drop(name)
         database_server.drop(f"{name}_copy")
-        database_server.execute(f"DROP USER IF EXISTS '{name}'@'%'")
+        database_server.execute(f"DROP USER IF EXISTS '{name}'@'%', '{name}_owner'@'%'")
 
 
 def test_mariadb_is_set_up_as_documented(mariadb, name, tmp_path, capsys):
-    _, configuration = documented("mariadb", name)
-    reached = configuration.replace("db.example.org", f"127.0.0.1:{mariadb.port}")
+    _, configurations = documented("mariadb", name)
+    reached = at(configurations, mariadb)
     assert is_served_by(reached, tmp_path, capsys)
     assert restored(mariadb, name) == [migration.HEAD]
+
+
+def at(configurations, server):
+    return [text.replace("db.example.org", f"127.0.0.1:{server.port}") for text in configurations]
 
 
 def restored(server, name):
@@ -115,21 +124,20 @@ def restored(server, name):
 
 def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
     database_server = server("postgresql")
-    statements, configuration = documented("postgresql", name)
-    assert len(statements) == 2
+    statements, configurations = documented("postgresql", name)
+    assert len(statements) == 5
     try:
         for statement in statements:
-            database_server.execute(statement)
-        reached = configuration.replace("db.example.org", f"127.0.0.1:{database_server.port}")
-        assert is_served_by(reached, tmp_path, capsys)
+            database_server.execute(statement, name if statement.startswith("ALTER") else None)
+        assert is_served_by(at(configurations, database_server), tmp_path, capsys)
     finally:
         database_server.drop(name)
-        database_server.execute(f"DROP USER IF EXISTS {name}")
+        database_server.execute(f"DROP USER IF EXISTS {name}, {name}_owner")
 
 
 def test_sqlite_is_set_up_as_documented(tmp_path, capsys):
-    _, configuration = documented("sqlite", "placement")
-    moved = configuration.replace("/var/lib/placement", str(tmp_path))
+    _, configurations = documented("sqlite", "placement")
+    moved = [text.replace("/var/lib/placement", str(tmp_path)) for text in configurations]
     assert is_served_by(moved, tmp_path, capsys)
 
 

@@ -134,13 +134,13 @@ def keystone(machine, output):
 def installed(machine, wheels):
     """The machine after the steps of the page up to the service and its endpoints in Keystone."""
     machine.run(f"cd {wheels.parent}", *steps("apt-get", "adduser"), online=True)
-    machine.run(*steps("adduser", "setpriv"))
+    machine.run(*steps("adduser", "export"))
     sql = next(each for each in indented("install/databases", "sql") if "utf8mb4" in each)
     machine.run("mariadb", stdin=sql)
     (configuration,) = (each for each in indented("install/index", "ini") if "SECRET" in each)
     machine.run("cat > /etc/placement/placement.conf", stdin=configuration)
     machine.run("cd /etc/placement; chown root:placement placement.conf; chmod 640 placement.conf")
-    machine.run(*steps("setpriv", "openstack user"))
+    machine.run(*steps("export", "openstack user"))
     # what the installation of Keystone creates
     cloud = ("openstack project create service", "openstack region create RegionOne")
     machine.run(*cloud, **ADMINISTRATOR)
