@@ -239,7 +239,9 @@ def maintainer_of_installed():
 
 def purge():
     run("dpkg", "--purge", "openplacement")
-    shutil.rmtree("/var/lib/placement", ignore_errors=True)
+    assert Path("/var/lib/placement").owner() == "placement"
+    shutil.rmtree("/var/lib/placement")
+    run("deluser", "--system", "--quiet", "placement")
     assert not Path("/usr/lib/openplacement").exists()
 
 

@@ -69,6 +69,8 @@ def test_the_debian_package_installs_serves_and_is_removed(machine):
     assert "host" in machine.run(f"openstack {options} resource provider tree")
     machine.run("systemctl stop placement-api", "dpkg --purge openplacement")
     machine.run("test ! -e /etc/placement", "test -e /var/lib/placement/placement.sqlite")
+    owner = machine.run("stat --format %U /var/lib/placement/placement.sqlite")
+    assert owner.strip() == "placement"
 
 
 def test_a_package_without_a_maintainer_is_not_built(tmp_path):
