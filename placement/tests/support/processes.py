@@ -19,7 +19,7 @@ import pytest
 import requests
 
 import placement
-from placement.tests.support import preloaded
+from placement.tests.support import docs, preloaded
 from placement.tests.support.servers import free_port
 from placement.tests.support.waiting import wait_until
 
@@ -283,16 +283,22 @@ def wait_for_text_in_log(deployment, log, text, count):
     )
 
 
-def start_uwsgi_behind_proxy(deployment, *, lines="", **variables):
-    """Start uWSGI with the sample configuration and these lines; return the path of its socket."""
+def start_uwsgi_behind_proxy(deployment, *, has_http=False, **variables):
+    """Start uWSGI with the sample configuration; return the path of its socket."""
     path = deployment.folder / "uwsgi.sock"
     web_server = "nobody:nogroup" if IS_ROOT else f"{os.getuid()}:{os.getgid()}"
     configuration = sample(
         "uwsgi/placement-api.ini",
         socket=("/run/placement/uwsgi.sock", f"{path}"),
         owner=("placement:www-data", web_server),
+        http=("# http = 127.0.0.1:8778", f"# http = {deployment.address}"),
     )
-    (deployment.folder / "uwsgi.ini").write_text(configuration + lines)
+    if has_http:  # as the sample says: three comments become lines
+        configuration, count = re.subn(
+            "^# (http|add-header)", r"\1", configuration, flags=re.MULTILINE
+        )
+        assert count == 3
+    (deployment.folder / "uwsgi.ini").write_text(configuration)
     deployment.start(*uwsgi("--ini", deployment.folder / "uwsgi.ini"), **variables)
     wait_for_applications(deployment, "output", 2)
     return path
@@ -321,6 +327,22 @@ def nginx_site(deployment, path, *, tls=False, **changes):
     )
 
 
+def nginx_http_site(deployment, service):
+    """Return a site of nginx with the lines of the page on servers for a service with HTTP."""
+    page = (docs.SOURCE / "install" / "servers.rst").read_text()
+    (lines,) = re.findall(r"^   client_max_body_size .*\n(?:   .+\n)+", page, re.MULTILINE)
+    assert "127.0.0.1:8778" in lines
+    lines = lines.replace("127.0.0.1:8778", service)
+    return f"server {{ listen {deployment.address};\n{lines}}}\n"
+
+
+def nginx_main_lines():
+    """Return the lines for ``nginx.conf`` in the comments of the sample."""
+    lines = re.findall("^#     (.+)$", sample("nginx/placement-api.conf"), re.MULTILINE)
+    assert len(lines) == 2
+    return "\n".join(lines)
+
+
 def start_nginx(deployment, site, main="events {}"):
     """Start nginx with a site configuration, and lines of its main configuration."""
     nginx = program("nginx", "apt-get install nginx-light")
@@ -331,6 +353,17 @@ def start_nginx(deployment, site, main="events {}"):
         f"{main}\nhttp {{\naccess_log off;\n{paths}{site}}}\n"
     )
     deployment.start(nginx, "-p", deployment.folder, "-c", deployment.folder / "nginx.conf")
+
+
+def start_gunicorn(deployment, address, **changes):
+    """Start Gunicorn with the sample configuration, and wait until its workers are ready."""
+    gunicorn = program("gunicorn", "pip install gunicorn")
+    bind = ("127.0.0.1:8778", address)
+    (deployment.folder / "gunicorn.conf.py").write_text(
+        sample("gunicorn/placement-api.py", bind=bind, **changes)
+    )
+    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.conf.py")
+    wait_for_text_in_log(deployment, "output", " is ready", 2)
 
 
 def certificate(folder, name):
@@ -384,7 +417,9 @@ def start_mod_wsgi(deployment, script, **changes):
         log=("/var/log/apache2/placement-api.log", f"{deployment.folder}/error.log"),
         **changes,
     )
-    start_apache(deployment, f"WSGISocketPrefix {deployment.folder}/wsgi\n{site}", "wsgi")
+    start_apache(
+        deployment, f"WSGISocketPrefix {deployment.folder}/wsgi\n{site}", "wsgi", "reqtimeout"
+    )
 
 
 def start_apache_proxy(deployment, path, *modules, **changes):
@@ -397,7 +432,7 @@ def start_apache_proxy(deployment, path, *modules, **changes):
         log=("/var/log/apache2/placement-api.log", f"{deployment.folder}/error.log"),
         **changes,
     )
-    start_apache(deployment, site, "proxy", "proxy_uwsgi", *modules)
+    start_apache(deployment, site, "proxy", "proxy_uwsgi", "reqtimeout", *modules)
 
 
 def claim(deployment, prefix, provider):

@@ -4,9 +4,9 @@ The samples in ``etc`` are used as they are, except for paths and ports.
 """
 
 import http.client
+import json
 import re
 import resource
-import select
 import shutil
 import signal
 import socket
@@ -35,10 +35,12 @@ from placement.tests.support.processes import (
     WSGI_FILE,
     certificate,
     check_claims,
+    nginx_http_site,
     nginx_site,
     program,
     sample,
     start_apache_proxy,
+    start_gunicorn,
     start_mod_wsgi,
     start_nginx,
     start_uwsgi,
@@ -185,46 +187,15 @@ def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
         assert connection.recv(2**10).startswith(b"HTTP/1.1 413 ")
 
 
-REQUEST_BODY_LIMIT = "    LimitRequestBody 16777216\n"
-
-
-@pytest.mark.xdist_group("uwsgi")
-@pytest.mark.parametrize("backend", ["sqlite"])
-@pytest.mark.parametrize("name", ["nginx", "apache"])
-def test_slow_bodies_behind_a_web_server(behind_proxy, deployment, name):
-    """nginx stores bodies; Apache passes them on, until ``mod_reqtimeout`` closes the connections.
-
-    uWSGI has 16 threads.
-    """
-    path = behind_proxy.uwsgi_socket
-    if name == "nginx":
-        start_nginx(deployment, nginx_site(deployment, path))
-    else:
-        timeout = f"{REQUEST_BODY_LIMIT}    RequestReadTimeout body=3,minrate=500\n"
-        modules = ("reqtimeout", "headers")
-        start_apache_proxy(deployment, path, *modules, timeout=(REQUEST_BODY_LIMIT, timeout))
-    deployment.wait("/placement/")
-    slow = SLOW_ALLOWED.replace("/", "/placement/", 1)
-    with sent([slow] * 40, deployment.port) as connections, continuous_bytes(connections):
-        time.sleep(1)
-        assert deployment.request("GET", "/placement/resource_providers").status_code == 200
-        if name == "nginx":  # while the bodies are unfinished
-            assert select.select(connections, [], [], 0)[0] == []
-        else:
-            assert len(select.select(connections, [], [])[0]) > 0
-
-
 FEW_THREADS = "ServerLimit 1\nThreadsPerChild 2\nMaxRequestWorkers 2\n"
-HEADS = "RequestReadTimeout header=20\n"
 
 
 @pytest.mark.long
 @pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_slow_heads_block_apache_until_mod_reqtimeout_closes_them(behind_proxy, deployment):
-    lines = ("<VirtualHost ", f"{FEW_THREADS}{HEADS}<VirtualHost ")
-    modules = ("reqtimeout", "headers")
-    start_apache_proxy(deployment, behind_proxy.uwsgi_socket, *modules, lines=lines)
+    lines = ("<VirtualHost ", f"{FEW_THREADS}<VirtualHost ")
+    start_apache_proxy(deployment, behind_proxy.uwsgi_socket, "headers", lines=lines)
     deployment.wait("/placement/")
     with sent([SLOW["head"]] * 2, deployment.port) as clients, continuous_bytes(clients):
         wait_until(lambda: not responds(f"{deployment.url}/placement/"))
@@ -440,13 +411,7 @@ def test_no_request_fails_while_sighup_replaces_uwsgi_workers(behind_proxy, depl
 
 def test_no_request_fails_while_gunicorn_workers_are_added_and_removed(deployment):
     """As documented: SIGTTIN adds workers; once they are ready, SIGTTOU ends the oldest ones."""
-    gunicorn = program("gunicorn", "pip install gunicorn")
-    configuration = sample(
-        "gunicorn/placement-api.py", bind=("127.0.0.1:8778", deployment.address)
-    )
-    (deployment.folder / "gunicorn.conf.py").write_text(configuration)
-    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.conf.py")
-    wait_until_ready(deployment, 2)
+    start_gunicorn(deployment, deployment.address)
     # by default, Gunicorn takes SCRIPT_NAME of a client at 127.0.0.1, as a proxy is
     link = created(deployment.url, {"SCRIPT_NAME": "/evil"})
     assert link.startswith(f"{deployment.url}/resource_providers/")
@@ -567,20 +532,32 @@ def test_clients_that_keep_connections_lose_no_request_to_the_container(containe
     check_kept_connections(container)
 
 
+@pytest.mark.xdist_group("uwsgi")
+def test_the_container_receives_large_bodies(container):
+    check_large_bodies(container, "/resource_providers")
+
+
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_clients_that_keep_connections_lose_no_request_to_uwsgi(deployment):
-    """The sample, with the lines that the page on servers adds to run without a web server."""
-    lines = lines_of_page("http = ", deployment.address)
-    start_uwsgi_behind_proxy(deployment, lines="\n" + lines.replace("   ", ""))
+def test_clients_that_keep_connections_or_send_large_bodies_to_uwsgi(deployment):
+    start_uwsgi_behind_proxy(deployment, has_http=True)
     check_kept_connections(deployment)
+    check_large_bodies(deployment, "/placement/resource_providers")
 
 
-def lines_of_page(beginning, address):
-    """Return the lines of the page on servers that begin with these words, for an address."""
-    page = (ROOT / "doc" / "source" / "install" / "servers.rst").read_text()
-    (lines,) = re.findall(rf"^   {beginning}.*\n(?:   .+\n)+", page, re.MULTILINE)
-    assert "127.0.0.1:8778" in lines
-    return lines.replace("127.0.0.1:8778", address)
+LARGE_BODY = json.dumps({"name": "host", "unknown": "x" * 100_000}).encode()
+HEAD_OF_LARGE_BODY = (
+    b"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: admin\r\n"
+    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(LARGE_BODY)
+)
+
+
+def check_large_bodies(deployment, path):
+    """Send large bodies together with their heads: uWSGI reset such connections."""
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", deployment.port), 60) as connection:
+            head = HEAD_OF_LARGE_BODY.replace(b"{path}", path.encode())
+            connection.sendall(head + LARGE_BODY)
+            assert connection.recv(2**10).startswith(b"HTTP/1.1 400 ")
 
 
 def check_kept_connections(deployment):
@@ -614,12 +591,8 @@ def test_slow_clients_of_gunicorn_behind_nginx(database_url, deployment):
     """Without nginx, slow clients without a token occupy the two threads without a limit."""
     add_many_traits(database_url)
     deployment.variables["OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING"] = "true"
-    gunicorn, address = program("gunicorn", "pip install gunicorn"), f"127.0.0.1:{free_port()}"
-    changes = {"bind": ("127.0.0.1:8778", address), "threads": ("threads = 8", "threads = 1")}
-    text = sample("gunicorn/placement-api.py", **changes)
-    (deployment.folder / "gunicorn.py").write_text(text)
-    deployment.start(gunicorn, "--config", deployment.folder / "gunicorn.py")
-    wait_until_ready(deployment, 2)
+    address = f"127.0.0.1:{free_port()}"
+    start_gunicorn(deployment, address, threads=("threads = 8", "threads = 1"))
     slow = [SLOW["head"]] * 4
     with sent(slow, address.rpartition(":")[2]) as clients, continuous_bytes(clients):
         wait_until(lambda: not responds(f"http://{address}"), message=deployment.logs)
@@ -628,8 +601,7 @@ def test_slow_clients_of_gunicorn_behind_nginx(database_url, deployment):
 
 def check_slow_clients(deployment, address):
     """Send requests slowly to nginx, as the page has it, or do not read the responses."""
-    lines = lines_of_page("client_max_body_size ", address)
-    start_nginx(deployment, f"server {{ listen {deployment.address};\n{lines}}}\n")
+    start_nginx(deployment, nginx_http_site(deployment, address))
     deployment.wait()
     slow = [SLOW["head"], SLOW_ALLOWED, UNREAD] * 4
     with sent(slow, deployment.port) as connections, continuous_bytes(connections):

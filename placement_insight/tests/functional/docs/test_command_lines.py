@@ -26,7 +26,16 @@ OTHER_PROGRAMS = {
     *("man", "nova-manage"),
     *("./oslopolicy-checker", "./oslopolicy-policy-generator"),
     *("oslo-config-validator", "oslopolicy-sample-generator", "packaging/build-deb", "pip"),
-    *("packaging/build-image", "podman", "python", "python3", "reno", "sqlite3", "systemctl"),
+    *(
+        "packaging/build-image",
+        "podman",
+        "python",
+        "python3",
+        "reno",
+        "sed",
+        "sqlite3",
+        "systemctl",
+    ),
     *("unset", "uwsgi"),
     *("placement", "placement()"),  # a function of the README
 }

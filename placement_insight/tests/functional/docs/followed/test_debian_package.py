@@ -15,8 +15,8 @@ DEBIAN = executed("install/packages", "Debian packages")
 SERVED = [text for text in DEBIAN if text.startswith(("runuser", "systemctl"))]
 CLIENT = DEBIAN[-2:]
 MAINTAINER = executed("admin/security")
-# as the page on servers says for a machine without a web server
-HTTP = "http = 127.0.0.1:8778\nhttp-buffer-size = 65535\nadd-header = Connection: close\n"
+# as the page on servers says for a machine without a web server: three comments become lines
+HTTP = "sed -i -E 's/^# (http|add-header)/\\1/' /etc/placement/uwsgi.ini"
 CLONE = "/root/openplacement"
 URL = "http://127.0.0.1:8778/placement"
 JSON = "-H 'Content-Type: application/json' -H 'OpenStack-API-Version: placement latest'"
@@ -55,7 +55,7 @@ def test_the_debian_package_installs_serves_and_is_removed(machine):
     machine.run("systemd-analyze verify placement-api.service")
     configuration = CONFIGURATION.format("/var/lib/placement/placement.sqlite")
     machine.run("cat > /etc/placement/placement.conf", stdin=configuration)
-    machine.run("cat >> /etc/placement/uwsgi.ini", stdin=HTTP)
+    machine.run(HTTP)
     machine.run(STATE_DIRECTORY)
     machine.run(*SERVED)
     wait = f"timeout 60 bash -c 'until curl -sf {URL}/; do sleep 0.2; done'"
