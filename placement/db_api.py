@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
@@ -64,7 +65,11 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
     options = conf.placement_database
     if not options.connection:
         raise cfg.RequiredOptError("connection", cfg.OptGroup("placement_database"))
-    database = settings_of(DatabaseSettings, options, traces_sql=profiling.traces_sql(conf))
+    places = options.max_waiting_writes
+    database = replace(
+        settings_of(DatabaseSettings, options, traces_sql=profiling.traces_sql(conf)),
+        max_waiting_writes=_half_of_threads() if places is None else places,
+    )
     try:
         url = database.url
     except ValueError:  # the port is not a number: it may be the rest of a password
@@ -74,6 +79,15 @@ def settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
         if "@" in (text or ""):
             raise ArgumentError(f"its {part} has the character @. {_ENCODE}")
     return database
+
+
+def _half_of_threads() -> int:
+    """Return half of the threads of this process of uWSGI, 4 in another server."""
+    try:
+        import uwsgi  # type: ignore[import-untyped]  # noqa: PLC0415  only in its processes
+    except ImportError:
+        return 4
+    return int(uwsgi.opt.get("threads", 1)) // 2
 
 
 def incomplete_consumer(conf: cfg.ConfigOpts) -> IncompleteConsumer:

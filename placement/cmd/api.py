@@ -105,6 +105,7 @@ def run(options: argparse.Namespace, conf: cfg.ConfigOpts) -> int:
     """Serve until SIGTERM or SIGINT.  Raises: errors.ERRORS."""
     load_configuration(options, conf)
     check_noauth2_is_local(options, conf)
+    conf.set_default("max_waiting_writes", options.threads // 2, "placement_database")
     if options.development:
         logging.getLogger("alembic").setLevel(logging.WARNING)  # not of interest here
         request_log.LOG.addFilter(lambda record: not _READ_OF_PAGE.match(record.getMessage()))

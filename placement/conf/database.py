@@ -75,6 +75,14 @@ options = [
         help="Whether a comment with its origin in the code is added to each statement.",
     ),
     cfg.IntOpt(
+        "max_waiting_writes",
+        min=0,
+        help="Number of writes of a process that may wait for a lock of MariaDB, MySQL or "
+        "PostgreSQL for longer than a second; further writes that would wait return 503. At most "
+        "twice as many less one wait for their commit. The default is half of the threads of "
+        "uWSGI or placement-api, otherwise 4.",
+    ),
+    cfg.IntOpt(
         "pool_timeout",
         help="Seconds that a request waits for a connection of the pool. The default is 30.",
     ),

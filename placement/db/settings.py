@@ -16,6 +16,7 @@ class DatabaseSettings:
     connection_recycle_time: int = 3600
     max_pool_size: int | None = None
     max_overflow: int | None = None
+    max_waiting_writes: int = 4
     pool_timeout: int | None = None
     max_retries: int = 10
     retry_interval: int = 10

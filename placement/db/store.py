@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial, wraps
+from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from placement.core.model import EPOCH_CLOCK
 from placement.db import clocks, errors, usage_counters
 from placement.db.connections import pools, timeouts
 from placement.db.connections.pools import Engines, PerProcess
+from placement.db.connections.session_settings import LOCK_TIMEOUT_SECONDS
 from placement.db.errors import WriteConflict
 from placement.db.settings import DatabaseSettings
 from placement.db.transaction import Transaction
@@ -31,7 +32,8 @@ MAX_ATTEMPTS = 30
 # A foreign key fails once or twice if other transactions remove rows, always if rows are
 # inconsistent.
 _MAX_FOREIGN_KEY_FAILURES = 8
-# After a conflict, no attempt begins later than this time after the first attempt.
+# After a conflict, no attempt begins later than this time after the first attempt; after a wait
+# for a lock, no attempt whose next wait may end later.
 RETRY_SECONDS = 30.0
 
 P = ParamSpec("P")
@@ -83,8 +85,10 @@ def retried(
             cause = error.__cause__
             if cause and foreign_key_failures == _MAX_FOREIGN_KEY_FAILURES:
                 raise cause from cause.__cause__
-            if conflicts == max_attempts or time.monotonic() > deadline:
-                if isinstance(error, errors.LockTimeout):
+            is_timeout = isinstance(error, errors.LockTimeout)
+            wait_seconds = LOCK_TIMEOUT_SECONDS if is_timeout else 0
+            if conflicts == max_attempts or time.monotonic() + wait_seconds > deadline:
+                if is_timeout:
                     raise exception.DatabaseUnavailable(str(error)) from error
                 break
         except errors.ConnectionLost as error:
@@ -149,25 +153,37 @@ class Store:
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """
-        attempt = partial(self._write_once, lambda tx: work(tx, *args, **kwargs))
+        has_waited = False
+
+        def attempt() -> T:
+            nonlocal has_waited
+            try:
+                return self._write_once(
+                    lambda tx: work(tx, *args, **kwargs), has_waited=has_waited
+                )
+            except errors.LockTimeout:
+                has_waited = True
+                raise
+
         try:
             return retried(attempt, self._max_attempts, self._on_conflict)
         except errors.UsageNotCounted as error:
             self.write(usage_counters.count_again, error.provider_ids)
             return self.write(work, *args, **kwargs)
 
-    def _write_once(self, work: Callable[[Transaction], T]) -> T:
+    def _write_once(self, work: Callable[[Transaction], T], *, has_waited: bool) -> T:
         """Return the result of the work in one transaction, committed or rolled back."""
-        with self.exclusive:
-            pools = self.engines()
+        pools = self.engines()
+        with self.exclusive, pools.bulkhead.write(has_waited=has_waited):
             with errors.connecting():
-                connection = pools.writer.connect()
+                connection = pools.connect_writer(has_waited=has_waited)
             try:
                 with errors.translated():
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
                     result = work(Transaction(connection))
-                with errors.committing():
+                commit = pools.bulkhead.commit(connection.connection.driver_connection)
+                with commit, errors.committing():
                     connection.commit()
             except BaseException:
                 _roll_back(connection)

@@ -1,11 +1,11 @@
 """Pools of connections to the database, set up so that a transaction costs few round trips.
 
-A database server has two pools. Connections for writes begin transactions at READ COMMITTED: they
-read rows under locks, and see the data that was committed last. Connections for reads commit by
-themselves, so that one statement is one round trip; a read that needs several statements on one
-state sends BEGIN itself. Changing a connection between the two roles would cost up to four round
-trips each time with the MySQL drivers, and SQLAlchemy's ping before and rollback after each use
-two more.
+A database server has two pools, and a small one for writes that wait (``bulkhead``). Connections
+for writes begin transactions at READ COMMITTED: they read rows under locks, and see the data that
+was committed last. Connections for reads commit by themselves, so that one statement is one round
+trip; a read that needs several statements on one state sends BEGIN itself. Changing a connection
+between the two roles would cost up to four round trips each time with the MySQL drivers, and
+SQLAlchemy's ping before and rollback after each use two more.
 
 SQLite has one pool, for a file or the memory of one connection: its transactions set their mode
 themselves.
@@ -26,8 +26,10 @@ import sqlalchemy as sa
 from sqlalchemy import event, pool
 
 from placement.db.connections import messages, server_checks, session_settings, timeouts
+from placement.db.connections.bulkhead import Bulkhead
 from placement.db.connections.lineage import Lineage
 from placement.db.connections.server_checks import ConnectionWatch
+from placement.db.connections.session_settings import Role
 from placement.db.settings import DatabaseSettings
 
 
@@ -68,15 +70,19 @@ def _add_origin(
 POOL_SIZE = 15
 
 
-def server_engine(settings: DatabaseSettings, *, is_reader: bool) -> sa.Engine:
-    """Return the pool for writes, or for reads, whose connections commit by themselves."""
+def server_engine(settings: DatabaseSettings, role: Role) -> sa.Engine:
+    """Return the pool for one role; connections for reads commit by themselves."""
     arguments = _arguments(settings)
+    is_reader = role is Role.READS
+    if role is Role.WAITING_WRITES:
+        size = max(1, settings.max_waiting_writes)
+        arguments |= {"pool_size": size, "max_overflow": 0, "pool_timeout": 0}
     if is_reader:
         arguments |= {"isolation_level": "AUTOCOMMIT", "skip_autocommit_rollback": True}
     else:
         arguments["paramstyle"] = "format"  # of messages
     engine = new_engine(settings, **arguments)
-    set_session = session_settings.listener(settings, is_reader=is_reader)
+    set_session = session_settings.listener(settings, role)
     event.listen(engine, "connect", set_session, insert=True)
     if not is_reader:
         messages.accept(engine)
@@ -198,18 +204,29 @@ def _enable_write_ahead_log(connection: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The two pools, and the statements that begin a transaction on their connections."""
+    """The pools, and the statements that begin a transaction on their connections."""
 
     writer: sa.Engine
+    waiting_writer: sa.Engine
     reader: sa.Engine
     begin_write: str | None
     begin_read: str
     lineage: Lineage
+    bulkhead: Bulkhead
+
+    def connect_writer(self, *, has_waited: bool) -> sa.Connection:
+        """Return a connection for a write.  Raises: DatabaseUnavailable if too many wait."""
+        if has_waited and self.bulkhead.places:
+            with suppress(sa.exc.TimeoutError):
+                return self.waiting_writer.connect()
+        if has_waited and not self.bulkhead.is_progressing:
+            self.bulkhead.refuse()
+        return self.writer.connect()
 
     def dispose(self) -> None:
         """Close every connection that is not in use, and others when they are returned."""
-        self.writer.dispose()
-        self.reader.dispose()  # of SQLite it is the same pool
+        for engine in {self.writer, self.waiting_writer, self.reader}:  # of SQLite it is one
+            engine.dispose()
 
 
 _BEGIN_READ = {
@@ -230,12 +247,16 @@ def connect(settings: DatabaseSettings) -> Engines:
     lineage = Lineage()
     if settings.backend == "sqlite":
         engine = sqlite_engine(settings, lineage)
-        return Engines(engine, engine, "BEGIN IMMEDIATE", begin_read, lineage)
-    writer, reader = (server_engine(settings, is_reader=is_reader) for is_reader in (False, True))
+        bulkhead = Bulkhead(settings.max_waiting_writes)
+        return Engines(engine, engine, engine, "BEGIN IMMEDIATE", begin_read, lineage, bulkhead)
+    writer, waiting, reader = (server_engine(settings, role) for role in Role)
     watch = ConnectionWatch(lineage, settings)
     watch.listen(writer)
+    watch.listen(waiting)
     watch.listen(reader, is_reader=True)
-    return Engines(writer, reader, None, begin_read, lineage)
+    is_postgresql = settings.backend == "postgresql"
+    bulkhead = Bulkhead(settings.max_waiting_writes, cancels_commits=is_postgresql)
+    return Engines(writer, waiting, reader, None, begin_read, lineage, bulkhead)
 
 
 def _set_log_level(connection_debug: int) -> None:

@@ -11,9 +11,19 @@ would then quote texts in a way that the session does not understand.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any
 
 from placement.db.settings import DatabaseSettings
+
+
+class Role(Enum):
+    """The use of a pool; waiting writes have waited for a lock already, see ``bulkhead``."""
+
+    WRITES = auto()
+    WAITING_WRITES = auto()
+    READS = auto()
+
 
 # A lock that is held for longer belongs to a transaction that does not end.
 LOCK_TIMEOUT_SECONDS = 10
@@ -59,22 +69,25 @@ POSTGRESQL: Settings = {
     "quote_all_identifiers": "off",
     "transform_null_equals": "off",
 }
-# In the pool for writes. Those of MariaDB are set after the other variables, on servers that have
+# In the pool for the first attempt of a write
+MYSQL_FIRST: Settings = {"innodb_lock_wait_timeout": 1, "lock_wait_timeout": 1}
+POSTGRESQL_FIRST: Settings = {"lock_timeout": "1s"}
+# In the pools for writes. Those of MariaDB are set after the other variables, on servers that have
 # these: MySQL does not.
 MARIADB_WRITES: Settings = {"idle_transaction_timeout": IDLE_TIMEOUT_SECONDS}
 POSTGRESQL_WRITES: Settings = {"idle_in_transaction_session_timeout": f"{IDLE_TIMEOUT_SECONDS}s"}
 
 
-def listener(settings: DatabaseSettings, *, is_reader: bool) -> Callable[[Any, object], None]:
+def listener(settings: DatabaseSettings, role: Role) -> Callable[[Any, object], None]:
     """Return a listener for SQLAlchemy's event ``connect`` that sets up a session.
 
     It must be the first one to execute statements: SQLAlchemy reads from the session how to quote
     names and texts.
     """
     if settings.backend == "mysql":
-        statements = _of_mysql(settings.mysql_sql_mode, is_reader=is_reader)
+        statements = _of_mysql(settings.mysql_sql_mode, role)
     else:
-        statements = _of_postgresql(is_reader=is_reader)
+        statements = _of_postgresql(role)
 
     def set_session(connection: Any, _record: object) -> None:
         with connection.cursor() as cursor:
@@ -88,11 +101,13 @@ def listener(settings: DatabaseSettings, *, is_reader: bool) -> Callable[[Any, o
 _Statements = Sequence[tuple[str, Sequence[object]]]
 
 
-def _of_mysql(sql_mode: str | None, *, is_reader: bool) -> _Statements:
+def _of_mysql(sql_mode: str | None, role: Role) -> _Statements:
     """Return two statements; without an SQL mode, the mode of the server applies."""
     mode, parameters = ("%s", [sql_mode]) if sql_mode else ("@@sql_mode", [])
     modes = f"SESSION sql_mode = CONCAT_WS(',', {mode}, '{REQUIRED_SQL_MODES}')"
-    variables = assignments({"autocommit": int(is_reader), **MYSQL})
+    is_reader = role is Role.READS
+    first = MYSQL_FIRST if role is Role.WRITES else {}
+    variables = assignments({"autocommit": int(is_reader), **MYSQL, **first})
     level = "REPEATABLE READ" if is_reader else "READ COMMITTED"
     # a separate statement, because the names of these variables differ between servers
     transaction = f"SET SESSION TRANSACTION ISOLATION LEVEL {level}, READ WRITE"
@@ -108,7 +123,9 @@ def assignments(settings: Settings) -> str:
     return ", ".join(f"SESSION {name} = {value!r}" for name, value in settings.items())
 
 
-def _of_postgresql(*, is_reader: bool) -> _Statements:
-    settings = POSTGRESQL if is_reader else {**POSTGRESQL, **POSTGRESQL_WRITES}
+def _of_postgresql(role: Role) -> _Statements:
+    settings = POSTGRESQL if role is Role.READS else {**POSTGRESQL, **POSTGRESQL_WRITES}
+    if role is Role.WRITES:
+        settings = {**settings, **POSTGRESQL_FIRST}
     calls = [f"set_config('{name}', '{value}', false)" for name, value in settings.items()]
     return ((f"SELECT {', '.join(calls)}", ()),)

@@ -27,6 +27,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from placement.db import clocks, errors, tables
+from placement.db.connections import session_settings
 from placement.db.maintenance.reconcile import (
     Report,
     advance_sequences,
@@ -115,7 +116,10 @@ def _lock(connection: sa.Connection, begin_write: str | None) -> None:
     """
     match connection.dialect.name:
         case "mysql" | "mariadb":
-            connection.exec_driver_sql(f"SET SESSION lock_wait_timeout = {_LOCK_TIMEOUT_SECONDS}")
+            connection.exec_driver_sql(
+                f"SET SESSION lock_wait_timeout = {_LOCK_TIMEOUT_SECONDS}, "
+                f"SESSION innodb_lock_wait_timeout = {session_settings.LOCK_TIMEOUT_SECONDS}"
+            )
             _get_lock(connection)
         case "postgresql":
             connection.exec_driver_sql("SET LOCAL lock_timeout = 0")

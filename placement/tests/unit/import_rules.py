@@ -35,7 +35,7 @@ INTERNAL = {
     "db.grouped_rows": {"exception"},
     "db.writes": {"db.writes", "db.errors", "db.connections.messages"},
     "db.connections.messages": set(),
-    "db.connections": {*_TABLES, "db.connections"},
+    "db.connections": {*_TABLES, "db.connections", "exception"},
     "db.clocks": _CLOCKS,
     "db.resources": {*_CLOCKS, "db.resources"},
     "db.claims": {*_CLOCKS, "db.resources", "db.claims"},

@@ -15,6 +15,7 @@ from placement.tests.support.waiting import wait_until
 FORK = multiprocessing.get_context("fork")
 CHILDREN = 3
 THREADS = 6
+WAITING = 1
 
 
 class Service:
@@ -92,6 +93,7 @@ class Pools(NamedTuple):
 def pools(conf, request):
     conf.set_override("max_pool_size", request.param.size, "placement_database")
     conf.set_override("max_overflow", request.param.overflow, "placement_database")
+    conf.set_override("max_waiting_writes", WAITING, "placement_database")
     return request.param
 
 
@@ -99,7 +101,10 @@ def pools(conf, request):
 def test_many_processes_and_threads_use_as_many_connections_as_is_documented(
     pools, application, server, backend, database_url
 ):
-    """``processes * 2 * min(threads, max_pool_size + max_overflow)``, and each is served."""
+    """As many as ``processes * (2 * min(threads, max_pool_size + max_overflow) + waiting)``.
+
+    Each write is served. On a busy machine, some wait for longer than a second.
+    """
     service = Service(application)
     provider = service.make_host()
     hold, done = FORK.Barrier(CHILDREN + 1), FORK.Barrier(CHILDREN + 1)
@@ -129,13 +134,13 @@ def test_many_processes_and_threads_use_as_many_connections_as_is_documented(
 
     def are_kept():
         count = connections(server(backend), backend, database_url)
-        return 0 < count <= own + CHILDREN * 2 * pools.kept
+        return 0 < count <= own + CHILDREN * (2 * pools.kept + WAITING)
 
     wait_until(are_kept)  # the server lists a connection for a moment after the client closed it
     done.wait(60)
     for process in children:
         process.join(60)
-    assert most <= own + CHILDREN * 2 * pools.most
+    assert most <= own + CHILDREN * (2 * pools.most + WAITING)
     assert service.used(provider) == CHILDREN * THREADS * 5
 
 

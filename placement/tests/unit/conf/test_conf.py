@@ -43,6 +43,7 @@ DEFAULTS = [
     ("placement_database", "connection_recycle_time", 3600),
     ("placement_database", "max_pool_size", None),
     ("placement_database", "max_overflow", None),
+    ("placement_database", "max_waiting_writes", None),
     ("placement_database", "pool_timeout", None),
     ("placement_database", "max_retries", 10),
     ("placement_database", "retry_interval", 10),

@@ -199,7 +199,8 @@ def _assert_set(connection, *, is_reader):
     if is_mysql:
         expected = {**expected, "autocommit": int(is_reader)}
     if not is_reader:
-        expected = {**expected, **WRITES[connection.dialect.name]}
+        first = session_settings.MYSQL_FIRST if is_mysql else session_settings.POSTGRESQL_FIRST
+        expected = {**expected, **WRITES[connection.dialect.name], **first}
     query = "SELECT @@SESSION.{}" if is_mysql else "SHOW {}"
     for name, value in expected.items():
         stored = connection.exec_driver_sql(query.format(name)).scalar_one()
@@ -252,6 +253,7 @@ def test_the_documented_settings_are_those_of_the_code():
     )
     in_both = session_settings.MYSQL | session_settings.GALERA | session_settings.POSTGRESQL
     writes = session_settings.MARIADB_WRITES | session_settings.POSTGRESQL_WRITES
+    first = session_settings.MYSQL_FIRST | session_settings.POSTGRESQL_FIRST
     assert documented == {
         "sql_mode": f"adds ``{session_settings.REQUIRED_SQL_MODES}``",
         "autocommit": "``0`` (writes), ``1`` (reads)",
@@ -259,4 +261,8 @@ def test_the_documented_settings_are_those_of_the_code():
         "``ISOLATION LEVEL REPEATABLE READ, READ WRITE`` (reads)",
         **{name: f"``{value}``" for name, value in in_both.items()},
         **{name: f"``{value}`` (writes), not set (reads)" for name, value in writes.items()},
+        **{
+            name: f"``{in_both[name]}``, of the first attempt of a write ``{value}``"
+            for name, value in first.items()
+        },
     }

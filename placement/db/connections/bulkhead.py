@@ -1,0 +1,135 @@
+"""Writes that wait for the database never occupy all threads of a process.
+
+A write waits for a lock for a second at most; then it runs again on a connection of a small pool,
+whose sessions wait for longer (``Engines.connect_writer``). If that pool is exhausted, the write
+is refused, unless another write that waited was committed a moment ago: then each has its turn.
+For the next seconds, or until such a commit, further writes are refused at once while writes
+occupy all threads but one.
+
+A commit takes longer than a second on some disks: all threads but one may wait for one. A commit
+of PostgreSQL that waits for a synchronous standby has no limit on the server. It is canceled after
+some time: it is then committed on the primary, and possibly not replicated.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Never
+
+from placement import exception
+
+LONGEST_COMMIT_SECONDS = 30.0
+# A write that takes longer waited for others. Less than the first wait for a lock.
+_LONG_SECONDS = 0.5
+_RECENT_SECONDS = 2.0
+_TOO_MANY = (
+    "As many writes of this process wait for locks or commits as max_waiting_writes allows: see "
+    "'Waiting writes' on the page 'High availability' of the documentation."
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Commit:
+    """A commit in progress, on a connection of the driver."""
+
+    connection: Any
+    began_at: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    has_ended: bool = False
+    is_canceled: bool = False
+
+    def cancel_if_late(self) -> None:
+        """Cancel the statement; the connection of one that ended may have another one."""
+        with self.lock, suppress(Exception):  # of the driver: it is canceled again
+            is_late = time.monotonic() - self.began_at > LONGEST_COMMIT_SECONDS
+            if is_late and not self.has_ended:
+                self.is_canceled = True
+                self.connection.cancel()
+
+
+class Bulkhead:
+    """Limits the waiting writes of one process; safe to share between threads."""
+
+    def __init__(self, places: int, *, cancels_commits: bool = False) -> None:
+        self.places = places
+        self._cancels_commits = cancels_commits
+        self._most = max(1, 2 * places - 1)  # all threads but one
+        self._free_commits = threading.Semaphore(self._most)
+        self._lock = threading.Lock()
+        self._writes = 0
+        self._refused_at = self._progressed_at = float("-inf")
+        self._commits: set[_Commit] = set()
+        self._is_watching = False
+
+    @property
+    def is_progressing(self) -> bool:
+        """Whether a write that waited was committed a moment ago."""
+        return time.monotonic() - self._progressed_at < _RECENT_SECONDS
+
+    @property
+    def _is_blocked(self) -> bool:
+        is_recent = time.monotonic() - self._refused_at < _RECENT_SECONDS
+        return is_recent and self._refused_at > self._progressed_at
+
+    def refuse(self) -> Never:
+        """Raise DatabaseUnavailable for a write that would wait, and refuse others a moment."""
+        self._refused_at = time.monotonic()
+        raise exception.DatabaseUnavailable(_TOO_MANY)
+
+    @contextmanager
+    def write(self, *, has_waited: bool) -> Iterator[None]:
+        """A context for one attempt of a write.  Raises: DatabaseUnavailable."""
+        with self._lock:
+            if self._is_blocked and self._writes >= self._most:
+                raise exception.DatabaseUnavailable(_TOO_MANY)
+            self._writes += 1
+        began_at = time.monotonic()
+        try:
+            yield
+            if has_waited or time.monotonic() - began_at > _LONG_SECONDS:
+                self._progressed_at = time.monotonic()
+        finally:
+            with self._lock:
+                self._writes -= 1
+
+    @contextmanager
+    def commit(self, connection: Any) -> Iterator[None]:
+        """A context for the commit of a connection of the driver.
+
+        Raises: DatabaseUnavailable if too many wait; CommitLost if the commit was canceled.
+        """
+        if not self._free_commits.acquire(timeout=0 if self._is_blocked else 1):
+            self.refuse()
+        commit = _Commit(connection)
+        try:
+            if self._cancels_commits:
+                self._watch(commit)
+            yield
+        finally:
+            with commit.lock:
+                commit.has_ended = True
+            with self._lock:
+                self._commits.discard(commit)
+            self._free_commits.release()
+        if commit.is_canceled:
+            raise exception.CommitLost("The commit was canceled: no synchronous standby.")
+
+    def _watch(self, commit: _Commit) -> None:
+        with self._lock:
+            self._commits.add(commit)
+            if not self._is_watching:
+                threading.Thread(target=self._cancel_late, daemon=True).start()
+                self._is_watching = True
+
+    def _cancel_late(self) -> None:
+        """Cancel late commits, until a second passes without a commit."""
+        commits = None
+        while commits != ():
+            time.sleep(1)
+            with self._lock:
+                commits = tuple(self._commits)
+                self._is_watching = bool(commits)
+            for commit in commits:
+                commit.cancel_if_late()

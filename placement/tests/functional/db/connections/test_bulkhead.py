@@ -1,0 +1,92 @@
+"""The limits of waiting writes, without a database."""
+
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from placement import exception
+from placement.db.connections import bulkhead
+from placement.db.connections.bulkhead import Bulkhead
+from placement.tests.support.waiting import SECONDS_TO_WAIT, at_most
+
+
+class Connection:
+    """A connection of a driver whose commit ends when it is canceled."""
+
+    def __init__(self):
+        self.canceled = threading.Event()
+
+    def cancel(self):
+        self.canceled.set()
+
+
+def fail(context):
+    with pytest.raises(KeyError), context:
+        raise KeyError
+
+
+def refuse(limits):
+    with pytest.raises(exception.DatabaseUnavailable):
+        limits.refuse()
+
+
+def test_writes_and_commits_that_fail_leave_their_places():
+    limits = Bulkhead(2)
+    for _ in range(10):
+        fail(limits.write(has_waited=False))
+        fail(limits.commit(Connection()))
+    refuse(limits)
+    for _ in range(10):
+        with limits.write(has_waited=False), limits.commit(Connection()):
+            pass
+
+
+def test_after_a_refusal_writes_are_refused_at_once_until_one_that_waited_is_committed():
+    limits = Bulkhead(2)
+    with ExitStack() as writes:
+        for _ in range(4):  # without a refusal there is no limit
+            writes.enter_context(limits.write(has_waited=False))
+        refuse(limits)
+        with pytest.raises(exception.DatabaseUnavailable, match="not available"):
+            writes.enter_context(limits.write(has_waited=False))
+    refuse(limits)
+    with ExitStack() as writes:
+        for _ in range(3):
+            writes.enter_context(limits.write(has_waited=False))
+        with pytest.raises(exception.DatabaseUnavailable), limits.write(has_waited=False):
+            pass
+        assert not limits.is_progressing
+    with limits.write(has_waited=True):
+        pass
+    assert limits.is_progressing
+    with ExitStack() as writes:
+        for _ in range(4):
+            writes.enter_context(limits.write(has_waited=False))
+
+
+def test_all_threads_but_one_may_wait_for_their_commit():
+    limits = Bulkhead(2)
+    with ExitStack() as commits:
+        for _ in range(3):
+            commits.enter_context(limits.commit(Connection()))
+        with (
+            at_most(10),
+            pytest.raises(exception.DatabaseUnavailable),
+            limits.commit(Connection()),
+        ):
+            pass
+    with limits.commit(Connection()):
+        pass
+
+
+def test_a_late_commit_is_canceled_and_its_result_is_unknown(monkeypatch):
+    monkeypatch.setattr(bulkhead, "LONGEST_COMMIT_SECONDS", 1)
+    limits, late, early = Bulkhead(2, cancels_commits=True), Connection(), Connection()
+    with limits.commit(early):
+        pass
+    with pytest.raises(exception.CommitLost), limits.commit(late):
+        assert late.canceled.wait(SECONDS_TO_WAIT)
+    with limits.commit(late):
+        pass
+    assert not early.canceled.is_set()
