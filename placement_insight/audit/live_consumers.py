@@ -40,7 +40,7 @@ from placement_insight.audit.model import (
     Unread,
     young,
 )
-from placement_insight.audit.pairs import MOVING, Claimants, Held, Server
+from placement_insight.audit.pairs import MOVING, Claimants, Held
 from placement_insight.audit.servers import (
     AllocationsOnOtherHost,
     DoubledConsumer,
@@ -338,7 +338,7 @@ class Comparison:
                     unneeded.append(consumer)
                 case Held(reason):
                     held.append((consumer, reason))
-                case Server(uuid):
+                case str(uuid):
                     claims[uuid].append(consumer)
         for uuid, of_server in claims.items():
             if uuid in servers and len(of_server) == 1:

@@ -30,13 +30,6 @@ _Key = tuple[str | None, frozenset[tuple[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """The server that runs on the claim of a migration."""
-
-    uuid: str
-
-
-@dataclass(frozen=True, slots=True)
 class Held:
     """A claim on which a server may run, with the reason why this is not known."""
 
@@ -61,8 +54,8 @@ class Claimants:
         """Add a server whose host is not known."""
         self._hidden[_key(consumer)].append(self._trees(consumer.allocations))
 
-    def server_of(self, claim: ListedConsumer) -> Server | Held | None:
-        """Return the server that needs a claim that is not live, None if no server does."""
+    def server_of(self, claim: ListedConsumer) -> str | Held | None:
+        """Return the server that runs on a claim that is not live, None if no server does."""
         trees = self._trees(claim.allocations)
         if self._live.servers_of is None:
             return self._similar(claim, trees) if claim.type in (None, MIGRATION) else None
@@ -70,7 +63,7 @@ class Claimants:
         is_without = any(server in self._without.get(root, ()) for root in trees)
         match self._live.places.get(server):
             case RunsOn() if is_without:
-                return Server(server)
+                return server
             case Moves() if is_without:
                 return Held(MOVING)
             case Hidden(reason):
@@ -78,7 +71,7 @@ class Claimants:
             case _:
                 return None
 
-    def _similar(self, claim: ListedConsumer, trees: frozenset[str]) -> Server | Held | None:
+    def _similar(self, claim: ListedConsumer, trees: frozenset[str]) -> str | Held | None:
         possible = {
             uuid: server
             for root in trees
@@ -90,7 +83,7 @@ class Claimants:
         ]
         is_hidden = any(trees.isdisjoint(others) for others in self._hidden.get(_key(claim), ()))
         if len(equal) == 1 and not is_hidden:
-            return Server(equal[0])
+            return equal[0]
         return Held(_AMBIGUOUS) if possible or is_hidden else None
 
     def _trees(self, providers: Iterable[str]) -> frozenset[str]:

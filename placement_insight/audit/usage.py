@@ -5,7 +5,7 @@ from datetime import datetime
 
 from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
 from placement.core.claims import Amounts
-from placement.core.text import timestamp
+from placement.core.text import nouns, timestamp
 from placement_insight.audit.finding import (
     NOTICE,
     Commands,
@@ -143,7 +143,6 @@ class UnitsNotAdmitted(OfConsumers, code="units_not_admitted", level=NOTICE):
     """Allocations that the current units of an inventory do not admit."""
 
     repair: str = "admit the amounts again, or resize: the server can be neither moved nor changed"
-    allocations: int
     smallest: int
     largest: int
     min_unit: int
@@ -159,13 +158,12 @@ def units_not_admitted(state: AuditedState) -> Iterator[UnitsNotAdmitted]:
             yield UnitsNotAdmitted(
                 provider=inventory.provider.named,
                 resource_class=inventory.resource_class,
-                allocations=number,
                 smallest=smallest,
                 largest=largest,
                 min_unit=inventory.limits.min_unit,
                 max_unit=inventory.limits.max_unit,
                 step_size=inventory.limits.step_size,
-                cause="min_unit, max_unit or step_size was changed after the allocations",
+                cause=f"{number} {nouns(number, 'allocation')} that its units do not admit",
             )
 
 

@@ -68,7 +68,9 @@ class NovaApi:
             return failure, {"error": {"code": failure, "message": f"Refused with {failure}."}}
         if failure is not None:
             return 200, failure
-        if path == "/os-hypervisors" and any(row["status"] == "UNKNOWN" for row in self.servers):
+        if path == "/os-hypervisors" and any(
+            row.get("status") == "UNKNOWN" for row in self.servers
+        ):
             return 500, {"computeFault": {"code": 500, "message": "Unexpected API Error."}}
         if path == "/servers/detail":
             assert query["all_tenants"] in (["1"], ["True"])  # the latter from openstacksdk

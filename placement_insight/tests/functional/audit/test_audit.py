@@ -150,8 +150,8 @@ def test_allocations_that_units_no_longer_admit(store, *, units, smallest, large
         claim(store, uuid(), {host.uuid: {"VCPU": vcpus}}, type="POD")
     host.inventory(**units)
     found = [each for each in audit(store, EVERYTHING).findings if "units" in each.code]
-    assert [(each.allocations, each.smallest, each.largest) for each in found] == (
-        [(number, smallest, largest)] if number else []
+    assert [(each.cause.split()[0], each.smallest, each.largest) for each in found] == (
+        [(f"{number}", smallest, largest)] if number else []
     )
     assert {each.severity for each in found} <= {"notice"}
     assert all(host.uuid in each.repair_command for each in found)

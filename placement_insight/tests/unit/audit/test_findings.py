@@ -1,5 +1,6 @@
 """What an audit finds in data that is wrong in one way."""
 
+import json
 import random
 import time
 from dataclasses import replace
@@ -9,17 +10,21 @@ import pytest
 
 from placement.core.model import Inventory
 from placement.core.text import timestamp
-from placement_insight.audit.finding import Commands, Named
+from placement_insight.audit.consumers.model import ListedConsumer
+from placement_insight.audit.finding import Claim, Commands, Named
 from placement_insight.audit.hosts import hypervisors
-from placement_insight.audit.kinds import KINDS, findings
+from placement_insight.audit.kinds import KINDS, Audit, findings
 from placement_insight.audit.model import (
     AuditedInventory,
     AuditedProvider,
     AuditedProviders,
     AuditedState,
     Hypervisor,
+    LeftOut,
+    NotCompared,
     StrayUsage,
 )
+from placement_insight.audit.servers import AllocationsOnOtherHost, ServerWithoutAllocations
 
 NOW = datetime(2026, 11, 21, 2, 14)
 HOUR = timedelta(hours=1)
@@ -239,6 +244,27 @@ def test_providers_that_nothing_reports_are_found_on_demand():
     assert list(findings(data, stale_before=old - HOUR)) == []
     (finding,) = findings(data, stale_before=old + HOUR)
     assert (finding.code, finding.provider.name) == ("stale_provider", "host1")
+
+
+@pytest.mark.parametrize("migration", [None, Claim("m", 2, {"u1": {"VCPU": 4}})])
+def test_findings_about_servers_are_read_from_their_document(migration):
+    host = Named("u1", "cn1")
+    lost = ServerWithoutAllocations(
+        consumer="a", host=host, host_alone=None if migration else False, migration=migration
+    )
+    row = ListedConsumer("b", "p", "u", None, 1, NOW, None, {"u2": {"VCPU": 4}}, {})
+    other = AllocationsOnOtherHost.of(row, host=host, host_alone=True, migration=migration)
+    skipped = [LeftOut("doubled_consumer", 2, "young"), NotCompared("unused_type", 1, "why")]
+    found = Audit(NOW, [each.listed({}, Commands()) for each in (lost, other)], [], skipped)
+    document = json.loads(json.dumps(found.as_json()))
+    assert Audit.from_json(document) == found
+    assert all(("migration" in each["rows"]) == bool(migration) for each in document["findings"])
+    commands = [each["repair_command"] for each in document["findings"]]
+    if migration:
+        assert all(each.endswith(" --plan repair.plan") for each in commands)
+    else:
+        heal = "nova-manage placement heal_allocations --instance b --force"
+        assert commands == ["openstack server show a", heal]
 
 
 def test_each_code_has_a_severity():
