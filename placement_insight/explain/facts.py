@@ -175,7 +175,7 @@ class TraitFacts(Facts):
         if unused := self.unused:
             others = f" and {unused.roots - 1:,} more" if unused.roots > 1 else ""
             verbs = "have it, but supply" if others else "has it, but supplies"
-            return f"{unused.provider.name}{others} {verbs} none of the amounts: use root_required"
+            return f"{unused.provider.name}{others} {verbs} none of the amounts"
         if excluded := self.excluded:
             reason = excluded.requirement.unmet(names)
             return f"{excluded.provider.name} has it, excluded: {reason}"

@@ -227,7 +227,7 @@ def test_a_trait_does_not_count_on_a_root_that_supplies_nothing(amounts):
     (row,) = as_json(explained(world, query))["funnel"]
     assert (row["text"], row["note"]) == (
         "no trait CUSTOM_OFF",
-        "root has it, but supplies none of the amounts: use root_required",
+        "root has it, but supplies none of the amounts",
     )
     alone = world.partition("\nother")[0]
     (row,) = as_json(explained(alone, query))["funnel"]
