@@ -5,13 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from placement.core.request import RequestGroup
-from placement.core.requirement import (
-    Amount,
-    RequiredTrait,
-    Requirement,
-    RootTrait,
-    SameSubtree,
-)
+from placement.core.requirement import Amount, RequiredTrait, Requirement, SameSubtree
 from placement.core.text import NO_NAMES, Names
 from placement_insight.documents import Json
 from placement_insight.explain.facts import in_group
@@ -82,6 +76,8 @@ class Drop(_InGroup):
     def size(self) -> int:
         if isinstance(self.parameters, GroupParameters):
             return 2 if self.parameters.group.resources else 1
+        if self.instead and isinstance(self.parameters, RequiredTrait):
+            return 0  # a trait of the root instead
         return 2 if isinstance(self.parameters, Amount) else 1
 
     @property
@@ -165,25 +161,6 @@ class Unsuffix:
 
 
 @dataclass(frozen=True, slots=True)
-class AtRoot:
-    """A trait of a group becomes one of the root, which need not supply anything."""
-
-    size: ClassVar = 0
-    trait: RequiredTrait
-    group: str
-
-    @property
-    def _drop(self) -> Drop:
-        return Drop(self.trait, self.group, instead=(RootTrait(self.trait.any_of),))
-
-    def text(self, names: Names) -> str:
-        return self._drop.text(names)
-
-    def document(self) -> Json:
-        return {**self._drop.document(), "change": "at_root"}
-
-
-@dataclass(frozen=True, slots=True)
 class Separate:
     """Classes of groups, each with the suffix of its group, are requested in other groups."""
 
@@ -221,7 +198,7 @@ class Both:
         return {"change": "both", "changes": [self.first.document(), self.second.document()]}
 
 
-Regrouping: TypeAlias = Split | Unsuffix | AtRoot | Separate
+Regrouping: TypeAlias = Split | Unsuffix | Separate
 Change: TypeAlias = Drop | Lower | Regrouping | Both
 Change_co = TypeVar("Change_co", bound=Change, covariant=True)
 

@@ -23,14 +23,7 @@ from placement.core.requirement import (
     SameSubtree,
 )
 from placement.core.search.slots import joint_requirements
-from placement_insight.explain.changes import (
-    AtRoot,
-    Drop,
-    GroupParameters,
-    Parameters,
-    Policy,
-    Separate,
-)
+from placement_insight.explain.changes import Drop, GroupParameters, Parameters, Policy, Separate
 
 Suffixes = tuple[str, ...]
 
@@ -214,14 +207,15 @@ def split(
     return replace(changed, groups=(*changed.groups, *others))
 
 
-def at_root(request: CandidateRequest) -> Iterator[tuple[AtRoot, CandidateRequest]]:
-    """Yield the request with a trait that a group requires as one of the root."""
+def at_root(request: CandidateRequest) -> Iterator[Relaxation]:
+    """Yield the request with a trait that a group requires as one of the root (1.35)."""
     for group in request.groups:
         for trait in group.requirements if group.resources else ():
             if isinstance(trait, RequiredTrait) and len(trait.any_of) == 1:
+                required = RootTrait(trait.any_of)
                 changed = request.with_group(group.without(trait))
-                requirements = (*changed.requirements, RootTrait(trait.any_of))
-                yield AtRoot(trait, group.suffix), replace(changed, requirements=requirements)
+                changed = replace(changed, requirements=(*changed.requirements, required))
+                yield Relaxation(Drop(trait, group.suffix, instead=(required,)), changed)
 
 
 def separated(
@@ -241,13 +235,9 @@ def separated(
             kinds[kind_of(name) if group.suffix else ""][name] = amount
         first, *others = kinds.values() or [{}]
         groups.append(replace(group, resources=first))
-        kept = (
-            each
-            for each in group.requirements
-            if with_traits or not isinstance(each, RequiredTrait)
-        )
-        apart = RequestGroup("", {}, tuple(kept))
-        groups += (replace(apart, suffix=next(unused), resources=other) for other in others)
+        traits = () if with_traits else (RequiredTrait,)
+        kept = tuple(each for each in group.requirements if not isinstance(each, traits))
+        groups += (RequestGroup(next(unused), other, kept) for other in others)
         moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
     return Separate(tuple(moved)), replace(request, groups=tuple(groups))
 

@@ -86,7 +86,7 @@ class Remedies:
 
     # --- the same amounts in other groups
 
-    def _regrouped(self) -> Iterator[Remedy[Regrouping]]:
+    def _regrouped(self) -> Iterator[Remedy[Drop | Regrouping]]:
         """Yield requests for the same amounts in other groups, or with a trait of the root."""
         for change, request in at_root(self._request):
             if roots := self._roots(request):

@@ -38,7 +38,7 @@ from placement_insight.explain.changes import (
     Regrouping,
     Remedy,
 )
-from placement_insight.explain.relaxations import every_relaxation, query_of
+from placement_insight.explain.relaxations import at_root, every_relaxation, query_of
 from placement_insight.tests.property.explanations import explained, roots_with_candidates, text_of
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
@@ -68,7 +68,8 @@ def applied(request: CandidateRequest, change: Drop | Lower | Both) -> Candidate
 
 
 def result(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
-    if isinstance(remedy.change, Regrouping):
+    is_regrouped = isinstance(remedy.change, Regrouping)
+    if is_regrouped or remedy.change in [each.change for each in at_root(request)]:
         return older(request_of(remedy.query), nested=request.nested)
     return applied(request, remedy.change)
 
