@@ -251,6 +251,7 @@ _IDENTITY = list_of(_PROVIDER)
 _CONSUMER = {"consumer": TEXT, "type": TEXT_OR_NONE, "project_id": TEXT_OR_NONE}
 DRAIN = always(
     _answer(
+        text=TEXT,
         complete={"type": "boolean"},
         verdict=_VERDICT,
         reasons=list_of(TEXT),
@@ -263,6 +264,7 @@ DRAIN = always(
                 **_CONSUMER,
                 **{"from": _IDENTITY, "to": _IDENTITY},
                 allocations=by_key(_AMOUNTS),
+                text=TEXT,
             )
         ),
         stuck=list_of(_opened(**_CONSUMER, needs=_AMOUNTS, proved={"type": "boolean"}, text=TEXT)),
@@ -271,10 +273,15 @@ DRAIN = always(
     )
 )
 _OUTCOMES = list_of(
-    _opened(domain=TEXT, name=TEXT, hosts=COUNT, consumers=COUNT, stuck=COUNT, lacks=_AMOUNTS)
+    _opened(
+        **dict.fromkeys(("domain", "name", "reason", "text"), TEXT),
+        **dict.fromkeys(("hosts", "consumers", "stuck"), COUNT),
+        lacks=_AMOUNTS,
+    )
 )
 SURVIVAL = always(
     _answer(
+        text=TEXT,
         complete={"type": "boolean"},
         verdict=_VERDICT,
         domains=COUNT,
@@ -289,6 +296,7 @@ SURVIVAL = always(
 )
 ROOM = always(
     _answer(
+        text=TEXT,
         complete={"type": "boolean"},
         verdict=_VERDICT,
         fits_now=COUNT,
@@ -303,8 +311,10 @@ ROOM = always(
                         frees=_AMOUNTS,
                         to={"anyOf": [_PROVIDER, {"type": "null"}]},
                         allocations=by_key(_AMOUNTS),
+                        text=TEXT,
                     )
                 ),
+                text=TEXT,
                 moved=COUNT,
                 amount=_AMOUNTS,
                 minimal={"type": "boolean"},

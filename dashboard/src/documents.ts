@@ -154,28 +154,19 @@ export interface Consumer {
 
 // A plan: where the consumers of a tree would fit.
 export interface Drain {
-  verdict: "fits" | "does_not_fit" | "undetermined";
-  reasons: string[];
-  consumers: number;
+  text: string;
   placed: number;
-  hosts_used: number;
-  moves: { consumer: string; to: { uuid: string; name: string }[] }[];
+  moves: { consumer: string; to: { uuid: string; name: string }[]; text: string }[];
   stuck: { consumer: string; text: string }[];
-  skipped: { consumer: string; reason: string }[];
-  assumes: string[];
 }
 
 export interface Rooms {
-  fits_now: number;
+  text: string;
   rooms: {
     root: { uuid: string; name: string };
     consumers: { uuid: string; to: { uuid: string; name: string } | null }[];
     amount: Record<string, number>;
-    minimal: boolean;
   }[];
-  reason: "nothing_evictable" | "nowhere_to_move" | "too_large_for_any_host" | null;
-  undetermined: number;
-  assumes: string[];
 }
 
 // What happens if a host, the hosts of an aggregate, or those with a trait fail.
@@ -189,15 +180,11 @@ export interface Outcome {
 }
 
 export interface Survival {
-  domains: number;
-  survive: number;
-  undetermined: number;
+  text: string;
   not: Outcome[];
   unknown: Outcome[];
   // The domains that the time limit left out.
   left_out: string[];
-  skipped: number;
-  assumes: string[];
 }
 
 export interface Finding {

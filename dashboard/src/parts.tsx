@@ -69,6 +69,25 @@ export function Breakable({ text, nameOf }: { text: string; nameOf?: NameOf }) {
   );
 }
 
+// The sentences of a plan: the result, then why, and what to do next.
+export function Sentences({ text, nameOf }: { text: string; nameOf?: NameOf }) {
+  const [result = "", ...others] = text.split("\n");
+  return (
+    <>
+      <p role="status">
+        <Breakable text={result} nameOf={nameOf} />
+      </p>
+      <ul>
+        {others.map((line) => (
+          <li key={line}>
+            <Breakable text={line.trim()} nameOf={nameOf} />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
 function Piece({ text, nameOf }: { text: string; nameOf: NameOf | undefined }) {
   const word = text.trimEnd();
   const space = text.slice(word.length);

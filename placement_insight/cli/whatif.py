@@ -2,7 +2,7 @@
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
-from placement.core.text import Names, nouns, printable
+from placement.core.text import NO_NAMES, Names, printable
 from placement_insight.cli.cells import Complete, Shown
 from placement_insight.cli.client import post
 from placement_insight.cli.command import Table, WrittenOutput, columns_with_names
@@ -20,25 +20,14 @@ from placement_insight.names import named, uuids_in
 
 _COLUMNS = ("consumer", "from", "to")
 _OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "reason")
-_WITH_NAMES = ("name", "type", "project_id", "allocations")
+_WITH_NAMES = ("name", "type", "project_id", "allocations", "text")
 _EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
-_MOST_STUCK: Final = 10
-_SKIPPED: Final = {
-    "several_trees": "have allocations on several hosts",
-    "migration": "are migrations",
-    "changed": "changed while they were read",
-}
 _EVICTABLE: Final = {
     "project": "project_ids",
     "type": "types",
     "consumer": "consumers",
     "older_than": "older_than",
-}
-_NO_ROOM: Final = {
-    "nothing_evictable": "no host: the servers that may be evicted are not enough",
-    "nowhere_to_move": "no host: not enough servers of one host fit elsewhere",
-    "too_large_for_any_host": "no host: the request does not fit on an empty host either",
 }
 
 
@@ -87,7 +76,7 @@ class PlanDrain(WrittenOutput, command.Lister):
         self.exit_status = _EXIT_STATUS[document["verdict"]]
         moves = document["moves"]
         servers = names.servers(consumers)
-        self.note(*_with_aggregates(names, drain_lines(document, servers)))
+        self.note(*_lines(names, document["text"], servers))
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
 
@@ -112,7 +101,7 @@ def room(
     body = {**_room_request(query, arguments), **_constraints(names, arguments)}
     document, leaving = _planned(app, names, "/room", body, _consumers_of_rooms)
     servers = names.servers(leaving)
-    return Complete(document, lambda document: "\n".join(room_lines(document, servers)))
+    return Complete(document, lambda room: "\n".join(_lines(names, room["text"], servers)))
 
 
 def _planned(
@@ -174,23 +163,24 @@ class ShowSurvival(WrittenOutput, command.Lister):
         body = {"by": parsed_args.by, "failures": parsed_args.failures}
         document = post(self.app, "/survival", body | _constraints(names, parsed_args))
         self.exit_status = _EXIT_STATUS[document["verdict"]]
-        self.note(*_with_aggregates(names, survival_lines(document)))
+        self.note(*_lines(names, document["text"]))
         known = names.aggregates if parsed_args.by == "aggregate" else {}
         shown = {
             "name": lambda name: printable(known.get(name, name)),
-            "reason": lambda text: printable(next(_with_aggregates(names, [text]))),
+            "reason": lambda text: next(_lines(names, text)),
         }
-        columns = columns_with_names(parsed_args, _OF_DOMAIN, ("lacks",))
+        columns = columns_with_names(parsed_args, _OF_DOMAIN, ("lacks", "text"))
         return columns, [
             [Shown(each[n], shown[n]) if n in shown else each[n] for n in columns]
             for each in (*document["not"], *document["unknown"])
         ]
 
 
-def _with_aggregates(names: CommandNames, lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines with the name of each aggregate; they are read only if there is one."""
-    for line in lines:
-        yield named(line, names.aggregates) if uuids_in(line) else line
+def _lines(names: CommandNames, text: str, servers: Names = NO_NAMES) -> Iterator[str]:
+    """Yield the lines with the names of servers, and of aggregates, which are read if needed."""
+    for line in map(printable, text.split("\n")):
+        is_named = uuids_in(line) <= servers.keys()
+        yield named(line, servers if is_named else {**names.aggregates, **servers})
 
 
 def _cell(move: Response, column: str, servers: Names) -> object:
@@ -223,96 +213,6 @@ def _room_request(query: str, arguments: argparse.Namespace) -> dict[str, object
         return body
     last = {name: values[-1] for name, values in evictable.items() if name == "older_than"}
     return {**body, "by": "evict", "evictable": {**evictable, **last}}
-
-
-def drain_lines(document: Response, names: Names) -> Iterator[str]:
-    """Yield the result, the consumers that fit nowhere, and what is assumed.
-
-    ``names`` are names of servers by UUID.
-    """
-    yield printable(_headline(document, names))
-    stuck: Sequence[Response] = document["stuck"]
-    for each in stuck[1:_MOST_STUCK]:
-        yield printable(f"  {_named(each, names)}: {each['text']}")
-    if len(stuck) > _MOST_STUCK:
-        yield f"  and {len(stuck) - _MOST_STUCK} more"
-    texts = {each["text"] for each in stuck}
-    for reason in document["reasons"]:
-        if reason not in texts:
-            yield printable(f"  {reason}")
-    reasons = [each["reason"] for each in document["skipped"]]
-    for reason in dict.fromkeys(reasons):
-        yield f"  {reasons.count(reason)} not planned: they {_SKIPPED.get(reason, reason)}"
-    yield from (f"  {sentence}" for sentence in document["assumes"][:2])
-
-
-def _headline(document: Response, names: Names) -> str:
-    providers = [provider["name"] for provider in document["providers"]]
-    what = ", ".join(providers) if len(providers) < 4 else f"{len(providers)} hosts"
-    consumers, placed, hosts = (document[name] for name in ("consumers", "placed", "hosts_used"))
-    if not consumers:
-        return f"{what}: no servers to move"
-    fit = "fits" if consumers == 1 else "fit"
-    text = (
-        f"{what}: {placed} of {consumers} {nouns(consumers, 'server')} {fit} elsewhere, on "
-        f"{hosts} {nouns(hosts, 'host')}"
-    )
-    stuck = document["stuck"]
-    if not stuck:
-        return text
-    first = f"{_named(stuck[0], names)} ({stuck[0]['text']})"
-    verb = "does" if len(stuck) == 1 else "do"
-    if document["verdict"] == "undetermined":
-        verb = "has" if len(stuck) == 1 else "have"
-        return f"{text}; {len(stuck)} {verb} no place in this plan: {first}"
-    return f"{text}; {len(stuck)} {verb} not: {first}"
-
-
-def _named(consumer: Response, names: Names) -> str:
-    uuid: str = consumer["consumer"]
-    return names.get(uuid, uuid)
-
-
-def survival_lines(document: Response) -> Iterator[str]:
-    """Yield the result, and what it relies on."""
-    domains, unknown = document["domains"], document["undetermined"]
-    yield f"{document['survive']} of {domains} {nouns(domains, 'domain')} survive" + (
-        f"; {unknown} not determined" if unknown else ""
-    )
-    if not document["complete"]:
-        yield "  the time limit was reached: [placement]candidate_search_budget_seconds"
-    for each in (*document["not"], *document["unknown"])[:1]:
-        yield printable(f"  {each['name']}: {each['reason']}")
-    if document["skipped"]:
-        yield f"  {document['skipped']} servers with allocations on several hosts do not count"
-    yield from (f"  {sentence}" for sentence in document["assumes"][:2])
-
-
-def room_lines(document: Response, names: Names) -> Iterator[str]:
-    """Yield a line for each host with room, or why there is none."""
-    if document["fits_now"]:
-        yield "not needed: it fits now"
-    for each in document["rooms"]:
-        yield printable(f"{each['root']['name']}: {_leaving(each, names)}")
-    if document["reason"]:
-        yield _NO_ROOM[document["reason"]]
-    if document["undetermined"]:
-        unknown = document["undetermined"]
-        yield f"not determined for {unknown} more {nouns(unknown, 'host')}"
-
-
-def _leaving(room: Response, names: Names) -> str:
-    moves = [
-        f"{names.get(each['uuid'], each['uuid'])}"
-        + (f" to {each['to']['name']}" if each["to"] else "")
-        for each in room["consumers"]
-    ]
-    verb = "move" if room["consumers"][0]["to"] else "must be evicted"
-    verb += "s" if verb == "move" and room["moved"] == 1 else ""
-    atleast = "" if room["minimal"] else " (perhaps fewer are enough)"
-    amounts = (f"{name}:{amount}" for name, amount in room["amount"].items())
-    what = ", ".join((f"{verb}{atleast}", *amounts))
-    return f"{room['moved']} {nouns(room['moved'], 'server')} {what}: {', '.join(moves)}"
 
 
 def add_room_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import first
 from placement_insight.documents import Json, document
+from placement_insight.plan import words
 from placement_insight.plan.drain import Drain
 from placement_insight.plan.hypothetical import Taken
 from placement_insight.plan.model import Holder, Keep, Needs, NeedsReader, Scene, Verdict
@@ -34,7 +35,11 @@ def of_drain(
 ) -> Json:
     """Return the document of POST /insight/drain."""
     reader = NeedsReader(snapshot, scene.drained, Keep())
+    assumes = _assumes(scene.keep, scene.groups)
+    names = [provider(snapshot, row)["name"] for row in tops]
+    are_hosts = all(map(snapshot.forest.is_root.item, tops))
     return document(
+        text=_text(words.of_drain(names, scene, result, are_hosts=are_hosts), assumes),
         complete=result.is_complete,
         verdict=result.verdict,
         reasons=result.reasons,
@@ -48,6 +53,7 @@ def of_drain(
                 "from": [provider(snapshot, row) for row in reader.roots(move.holder.allocations)],
                 "to": [provider(snapshot, move.root)],
                 "allocations": _by_uuid(snapshot, move.allocations),
+                "text": words.of_move(move.holder, provider(snapshot, move.root)["name"]),
             }
             for move in result.moves[:limit]
         ),
@@ -61,7 +67,7 @@ def of_drain(
             for each in result.stuck
         ],
         skipped=[{"consumer": uuid, "reason": reason} for uuid, reason in scene.skipped.items()],
-        assumes=_assumes(scene.keep, scene.groups),
+        assumes=assumes,
     )
 
 
@@ -90,13 +96,16 @@ def of_survival(
                 "stuck": each.stuck,
                 "lacks": each.lacks,
                 "reason": each.reason,
+                "text": words.of_outcome(each),
             }
             for each in results
             if each.verdict == listed
         ]
         for listed in ("does_not_fit", "undetermined")
     )
+    assumes = _assumes(keep)
     return document(
+        text=_text(words.of_survival(count, results, skipped), assumes),
         complete=len(results) == count,
         verdict="does_not_fit" if failing else verdict,
         domains=count,
@@ -106,14 +115,21 @@ def of_survival(
         unknown=unknown,
         left_out=[each.uuid for each in domains if each.uuid not in reached],
         skipped=skipped,
-        assumes=_assumes(keep),
+        assumes=assumes,
     )
 
 
 def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
     """Return the document of POST /insight/room."""
     verdict: Verdict = "fits" if result.fits_now or result.rooms else "undetermined"
+    assumes = _assumes(task.keep, task.groups)
+    targets = {e.move.root for room in result.rooms for e in room.leaving if e.move}
+    names = {row: provider(snapshot, row)["name"] for row in targets}
+    texts = [
+        words.of_room(provider(snapshot, room.root)["name"], room, names) for room in result.rooms
+    ]
     return document(
+        text=_text(words.of_rooms(result, texts), assumes),
         complete=result.is_complete,
         verdict="does_not_fit" if result.reason else verdict,
         fits_now=result.fits_now,
@@ -125,6 +141,9 @@ def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
                         **_consumer(each.holder, "uuid"),
                         "frees": each.frees,
                         "to": provider(snapshot, each.move.root) if each.move else None,
+                        "text": words.of_move(each.holder, names[each.move.root])
+                        if each.move
+                        else f"{each.holder.uuid} must be evicted",
                         "allocations": _by_uuid(snapshot, each.move.allocations)
                         if each.move
                         else {},
@@ -134,13 +153,20 @@ def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
                 "moved": len(room.leaving),
                 "amount": room.frees,
                 "minimal": room.is_minimal,
+                "text": text,
             }
-            for room in result.rooms
+            for room, text in zip(result.rooms, texts, strict=True)
         ],
         reason=result.reason,
         undetermined=result.undetermined,
-        assumes=_assumes(task.keep, task.groups),
+        assumes=assumes,
     )
+
+
+def _text(lines: Iterable[str], assumes: Sequence[str]) -> str:
+    """Return the lines, and what the command and the page show of what is assumed."""
+    result, *others = lines
+    return "\n".join((result, *(f"  {line}" for line in (*others, *assumes[:2]))))
 
 
 def _assumes(keep: Keep, groups: ServerGroups = NO_GROUPS) -> Sequence[str]:

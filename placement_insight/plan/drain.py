@@ -11,9 +11,8 @@ from placement_insight.plan.model import Holder, Move, Needs, Scene, Verdict
 from placement_insight.plan.placing import Placement
 from placement_insight.plan.shortage import Excluded, Shortage, shortage_of
 
-TIME_OVER: Final = (
-    "the time limit of the plan was reached ([placement]candidate_search_budget_seconds)"
-)
+TIME_LIMIT: Final = "the time limit ([placement]candidate_search_budget_seconds)"
+_NOT_REACHED: Final = Excluded(f"not determined: {TIME_LIMIT}")
 UNPROVED: Final = "the largest first leaves some out, and no bound proves that they do not fit"
 _EXCLUDED: Final = Excluded("it fits on no host that the other members of its server groups allow")
 _BOUND: Final = Excluded("Nova moves no member of an affinity group alone")
@@ -68,11 +67,13 @@ def drain(scene: Scene, deadline: Deadline) -> Drain:
         return Drain("undetermined", placement.moves, stuck, (UNPROVED,))
     except SearchDeadlineExceeded:
         stuck = [
-            Stuck(holder, demand.needs, Excluded(TIME_OVER))
+            Stuck(holder, demand.needs, _NOT_REACHED)
             for demand in placement.stuck
             for holder in demand.holders
         ]
-        return Drain("undetermined", placement.moves, stuck, (TIME_OVER,), is_complete=False)
+        return Drain(
+            "undetermined", placement.moves, stuck, (_NOT_REACHED.text,), is_complete=False
+        )
 
 
 def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck]:

@@ -1,9 +1,9 @@
 // Whether everything in an aggregate or a rack fits elsewhere if it fails, as a map.
 
 import { useMemo } from "preact/hooks";
-import type { Outcome, Survival } from "../documents";
+import type { Outcome } from "../documents";
 import { decimal, plural } from "../format";
-import { Breakable, Empty, Failure, Loading, Name, Select } from "../parts";
+import { Breakable, Empty, Failure, Loading, Name, Select, Sentences } from "../parts";
 import { addressOf, changed } from "../router";
 import { useLoaded, useShared } from "../state";
 import { domainsOf, groupings, type Verdict } from "../survival";
@@ -46,7 +46,7 @@ function Domains({ by }: { by: string }) {
   if (value === null) return <Empty>Looking for other hosts …</Empty>;
   return (
     <>
-      <p role="status">{headline(value)}</p>
+      <Sentences text={value.text} nameOf={nameOf} />
       <ul class="domains" aria-label="Domains">
         {domainsOf(live.cloud, by, value, nameOf).map(({ id, label, hosts, verdict }) => (
           <li key={id} class={verdict}>
@@ -58,7 +58,6 @@ function Domains({ by }: { by: string }) {
         ))}
       </ul>
       <Failures outcomes={[...value.not, ...value.unknown]} nameOf={nameOf} />
-      <p class="aside">{value.assumes[0]}</p>
     </>
   );
 }
@@ -86,11 +85,4 @@ function Failures(props: { outcomes: Outcome[]; nameOf: (id: string) => string }
       }))}
     />
   );
-}
-
-function headline({ domains, survive, undetermined, skipped }: Survival): string {
-  const unknown = undetermined > 0 ? `; ${undetermined} not determined` : "";
-  const others = skipped > 0 ? `; ${plural(skipped, "consumer")} on several hosts not counted` : "";
-  const verb = survive === 1 ? "survives" : "survive";
-  return `${survive} of ${plural(domains, "domain")} ${verb} (everything fits elsewhere)${unknown}${others}.`;
 }

@@ -1,9 +1,7 @@
 // Where the consumers of a tree would fit if it was gone: computed when a person asks.
 
 import type { Root } from "../cloud";
-import type { Drain } from "../documents";
-import { plural } from "../format";
-import { Asked, Breakable, Empty, Failure, Id, TreeLink } from "../parts";
+import { Asked, Breakable, Empty, Failure, Id, Sentences, TreeLink } from "../parts";
 import { useLoaded, useNameOf, useShared } from "../state";
 import { number, Table } from "../table";
 
@@ -25,28 +23,21 @@ function Plan({ root }: { root: Root }) {
   if (value === null) return <Empty>Looking for other hosts …</Empty>;
   return (
     <>
-      <p role="status">{headline(value)}</p>
-      <ul>
-        {value.reasons.map((reason) => (
-          <li key={reason}>
-            <Breakable text={reason} nameOf={nameOf} />
-          </li>
-        ))}
-      </ul>
+      <Sentences text={value.text} nameOf={nameOf} />
       {value.stuck.length > 0 && (
         <Table
           caption="Without another host"
           columns={["Consumer", "What is missing"]}
           rows={value.stuck.slice(0, MOST).map((stuck) => ({
             key: stuck.consumer,
-            cells: [<Id uuid={stuck.consumer} kind="servers" />, stuck.text],
+            cells: [<Id uuid={stuck.consumer} kind="servers" />, <Breakable text={stuck.text} nameOf={nameOf} />],
           }))}
         />
       )}
       {value.moves.length > 0 && (
         <Table
           caption={value.moves.length < value.placed ? `The first ${MOST} moves` : "Moves"}
-          columns={["Consumer", "To", number("Place in the order")]}
+          columns={["Consumer", "To", number("Place in the order"), "Command"]}
           rows={value.moves.map((move, index) => ({
             key: move.consumer,
             cells: [
@@ -56,27 +47,11 @@ function Plan({ root }: { root: Root }) {
                 <TreeLink key={uuid} uuid={uuid} name={name} />,
               ]),
               index + 1,
+              <Breakable text={move.text} />,
             ],
           }))}
         />
       )}
-      <p class="aside">{value.assumes[0]}</p>
     </>
   );
-}
-
-const VERDICTS: Record<Drain["verdict"], string> = {
-  fits: "",
-  does_not_fit: "not all can fit",
-  undetermined: "whether all can fit is not determined",
-};
-
-export function headline(plan: Drain): string {
-  const { consumers, placed, hosts_used, skipped } = plan;
-  if (consumers === 0) return "No consumer has to move.";
-  const fit = consumers === 1 ? "fits" : "fit";
-  const result = `${placed} of ${plural(consumers, "consumer")} ${fit} elsewhere, on ${plural(hosts_used, "host")}`;
-  const verdict = VERDICTS[plan.verdict];
-  const notPlanned = skipped.length > 0 ? `; ${skipped.length} not planned` : "";
-  return `${result}${verdict && `; ${verdict}`}${notPlanned}.`;
 }

@@ -36,12 +36,20 @@ def openstack(tmp_path_factory):
 def test_the_answer_comes_first(openstack):
     result = openstack.run("placement drain", "cn1", "--keep", "none")
     assert result.returncode == 1
-    first, assumed, _ = result.stderr.splitlines()
-    assert first == (
-        "cn1.example.org: 1 of 2 servers fit elsewhere, on 1 host; 1 does not: "
-        f"{LARGE} (needs 12 VCPU; the most that one host has free is 8 (cn2.example.org))"
-    )
-    assert assumed.startswith("  Only Nova knows server groups")
+    assert result.stderr.splitlines() == [
+        "cn1.example.org: 1 of 2 consumers fit elsewhere, on 1 host; 1 does not",
+        f"  {LARGE}: needs 12 VCPU; the most that one host has free is 8 (cn2.example.org)",
+        "  Next: openstack compute service set --disable cn1.example.org nova-compute, then the "
+        "moves in this order; the text of each is its command (-f json).",
+        "  If a move fails or is aborted, Nova leaves the server on its host, and the moves "
+        "before it remain: see openstack server migration list --server ID, then plan again.",
+        "  cn1.example.org is empty when openstack resource consumer list --in-tree "
+        "cn1.example.org is empty.",
+        "  Only Nova knows server groups, images, pinning, ports and host states: the plan does "
+        "not.",
+        "  The cells of Nova are not known, and Nova moves no server to another cell. Give cells, "
+        "from the output of nova-manage cell_v2 list_hosts.",
+    ]
     table = result.stdout.splitlines()
     assert max(map(len, table)) <= 80
     assert [cell.strip() for cell in table[3].split("|")[1:-1]] == [
@@ -58,6 +66,8 @@ def test_moves_are_data(openstack):
     assert move["consumer"] == SMALL
     assert [each["name"] for each in move["to"]] == ["cn2.example.org"]
     assert list(move["allocations"].values()) == [{"VCPU": 2}]
+    command = f"openstack server migrate --live-migration --host cn2.example.org {SMALL}"
+    assert move["text"] == command
 
 
 @pytest.mark.parametrize(
@@ -77,14 +87,14 @@ def test_nothing_to_drain_is_an_error(openstack, arguments, sentence):
 def test_hosts_without_servers(openstack):
     result = openstack.run("placement drain", "cn2", "cn3")
     assert result.returncode == 0
-    assert result.stderr.startswith("cn2.example.org, cn3.example.org: no servers to move\n")
+    assert result.stderr.startswith("cn2.example.org, cn3.example.org: no consumers to move\n")
 
 
 def test_hosts_that_cannot_fail(openstack):
     result = openstack.run("placement survive", "--keep", "none")
     assert result.returncode == 1
     assert result.stderr.startswith(
-        "2 of 3 domains survive\n"
+        "2 of 3 domains survive; 1 does not\n"
         "  cn1.example.org: needs 12 VCPU; the most that one host has free is 8 "
         "(cn2.example.org)\n"
     )
@@ -106,7 +116,7 @@ def test_room_for_a_request(openstack):
     (first,) = room["rooms"]
     assert (first["moved"], first["minimal"], first["consumers"][0]["uuid"]) == (1, True, SMALL)
     table = openstack.run(*EXPLAIN, "--resource", "VCPU=4").stdout
-    assert f"cn1.example.org: 1 server moves, VCPU:2: {SMALL} to cn3.example.org" in unwrapped(
+    assert f"cn1.example.org: 1 consumer moves, VCPU:2: {SMALL} to cn3.example.org" in unwrapped(
         table
     )
 

@@ -1,0 +1,66 @@
+"""The sentences of plans."""
+
+import pytest
+
+from placement_insight.plan import words
+from placement_insight.plan.model import Holder, Move
+from placement_insight.plan.room import Leaving, Room, Rooms
+from placement_insight.plan.survival import Domain, Outcome
+
+
+def outcome(name, verdict, reason=""):
+    return Outcome(Domain(name, name, (1,)), verdict, 3, 2, {}, reason)
+
+
+def test_equal_reasons_are_one_line_with_their_number():
+    reason = "no other enabled host has the aggregate x of its host"
+    outcomes = [outcome(f"cn{n}", "does_not_fit", reason) for n in range(109)]
+    outcomes += [outcome("db1", "does_not_fit", "is full"), outcome("cn0", "fits")]
+    lines = list(words.of_survival(111, outcomes, 1))
+    assert lines[0] == "1 of 111 domains survive; 110 do not"
+    assert lines[1:3] == [f"109: {reason}", "db1: is full"]
+    assert "1 consumer on several hosts does not count" in lines
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "others"),
+    [
+        ([], ""),
+        (["fits"], "; of the others, 1 survives"),
+        (["fits", "fits", "does_not_fit"], "; of the others, 2 survive and 1 does not"),
+    ],
+)
+def test_what_was_not_determined_comes_first(verdicts, others):
+    outcomes = [outcome("cn1", verdict) for verdict in verdicts]
+    first, *_ = words.of_survival(500, outcomes, 0)
+    unknown = 500 - len(verdicts)
+    assert first == f"{unknown} of 500 domains not determined: {words.TIME_LIMIT}{others}"
+
+
+@pytest.mark.parametrize(
+    ("count", "is_minimal", "text"),
+    [
+        (1, True, "cn1: 1 consumer moves, VCPU:2: a to cn2"),
+        (2, False, "cn1: 2 consumers move (perhaps fewer are enough), VCPU:4: a to cn2, a to cn2"),
+    ],
+)
+def test_room(count, is_minimal, text):
+    holder = Holder("a", "INSTANCE", "p", {})
+    leaving = [Leaving(holder, {"VCPU": 2}, Move(holder, 7, {}))] * count
+    room = Room(3, leaving, is_minimal)
+    assert words.of_room("cn1", room, {7: "cn2"}) == text
+    lines = list(words.of_rooms(Rooms(0, [room], None, 4, is_complete=False), [text]))
+    assert lines[:2] == [f"4 more hosts not determined: {words.TIME_LIMIT}", text]
+
+
+def test_only_servers_have_a_command():
+    assert words.of_move(Holder("a", None, "p", {}), "cn 2") == (
+        "openstack server migrate --live-migration --host 'cn 2' a"
+    )
+    assert words.of_move(Holder("a", "VOLUME", "p", {}), "cn2") == "VOLUME a moves to cn2"
+
+
+def test_a_move_between_providers_that_both_share_with_the_host_frees_nothing():
+    holder = Holder("a", None, "p", {})
+    room = Room(3, [Leaving(holder, {}, Move(holder, 7, {}))], is_minimal=True)
+    assert words.of_room("cn1", room, {7: "cn2"}) == "cn1: 1 consumer moves: a to cn2"
