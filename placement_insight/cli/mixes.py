@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from osc_lib.exceptions import CommandError
@@ -10,6 +11,9 @@ from osc_lib.shell import OpenStackShell
 from placement.core.text import printable
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
+
+if TYPE_CHECKING:
+    from placement_insight.plan.capacity.flavors import OfFlavor
 
 Pairs = list[tuple[str, str]]
 
@@ -70,7 +74,7 @@ def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
         )
     pairs = []
     for number, _, shape in parts:
-        query = shape if _is_query(shape) else urlencode(flavors[shape], safe=":,!")
+        query = shape if _is_query(shape) else urlencode(flavors[shape].request, safe=":,!")
         pairs += [("shape", query), ("share", number)]
     return pairs
 
@@ -79,7 +83,7 @@ def _is_query(text: str) -> bool:
     return "=" in text
 
 
-def requests_of_flavors(app: OpenStackShell) -> Mapping[str, Sequence[tuple[str, str]]]:
+def requests_of_flavors(app: OpenStackShell) -> "Mapping[str, OfFlavor]":
     """Return the requests of the flavors of nova by name.  Raises: CommandError."""
     # openstacksdk takes long to import, and each command of `openstack` imports this module
     from placement_insight.plan.capacity import flavors  # noqa: PLC0415

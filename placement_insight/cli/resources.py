@@ -120,8 +120,11 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         if arguments.mix or explanation_command.has_request(arguments):
             raise CommandError("Give either --flavors, --mix or the options of a request.")
         capacities = {
-            name: _of_request(self.app, names, request, [("by", arguments.by), *fleet])
-            for name, request in mixes.requests_of_flavors(self.app).items()
+            name: {
+                **_of_request(self.app, names, flavor.request, [("by", arguments.by), *fleet]),
+                "not_counted": flavor.not_counted,
+            }
+            for name, flavor in mixes.requests_of_flavors(self.app).items()
         }
         if not capacities:
             raise CommandError("Nova has no flavors.")
@@ -304,8 +307,9 @@ def _of_request(
 def _summary(capacity: Capacity) -> str:
     """Return the capacity for a flavor: how often, on how many roots, and what limits it.
 
-    >>> _summary({"claims": 3, "exact": True, "roots": 1, "limited_by": {"VCPU": 4}, "by": []})
-    '3 on 1 root; limited by VCPU on 4'
+    >>> capacity = {"claims": 3, "exact": True, "roots": 1, "limited_by": {"VCPU": 4}, "by": []}
+    >>> _summary({**capacity, "not_counted": ["pci_passthrough:alias=nic:1"]})
+    '3 on 1 root; limited by VCPU on 4; not counted: pci_passthrough:alias=nic:1'
     """
     if "error" in capacity:
         return printable(capacity["error"])
@@ -315,4 +319,6 @@ def _summary(capacity: Capacity) -> str:
     roots = capacity["roots"]
     text = f"{capacity['claims']}{more} on {roots} {nouns(roots, 'root')}"
     text += f"; limited by {limited_by}" if limited_by else ""
+    if capacity["not_counted"]:
+        text += printable(f"; not counted: {', '.join(capacity['not_counted'])}")
     return "\n".join([text, _of_groups(capacity["by"])] if capacity["by"] else [text])

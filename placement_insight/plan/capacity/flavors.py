@@ -5,14 +5,15 @@ and add amounts, ``trait:TRAIT=required`` and ``=forbidden`` add traits. Both ca
 in ``resources_GPU:CUSTOM_GPU=1``. ``hw:cpu_policy=dedicated`` requests PCPU instead of VCPU. Nova
 does not request disabled hosts.
 
-A server can need more than its flavor: nova also adds what its image, its ports, the aggregates of
-its project and zone, and other extra specs, such as aliases of PCI devices, require.
+A server can need more than its request has: other extra specs, such as aliases of PCI devices, are
+``not_counted``; nova also adds what its image, its ports, and the aggregates of its project and
+zone require.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from keystoneauth1.exceptions import ClientException
 from openstack import exceptions
@@ -31,16 +32,24 @@ _NOT_DISABLED: Final = ("root_required", "!COMPUTE_STATUS_DISABLED")
 _EXTRA_SPEC: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):([A-Z0-9_]+)")
 _PREFIXES: Final = {"required": "", "forbidden": "!"}
 _MIB_OF_GIB: Final = 1024
+_OF_NO_HOST: Final = ("quota:", "hw_rng:", "hw_video:", "os:", "hw:watchdog_action")
 
 
-def requests_of(connection: Connection) -> dict[str, Pairs]:
+class OfFlavor(NamedTuple):
+    """The request of a flavor, and the extra specs for hosts or devices that it does not have."""
+
+    request: Pairs
+    not_counted: Sequence[str]
+
+
+def requests_of(connection: Connection) -> dict[str, OfFlavor]:
     """Return the requests by the names of the flavors, without disabled flavors.
 
     Raises: CommandError.
     """
     try:
         return {
-            flavor["name"]: request_of(flavor)
+            flavor["name"]: OfFlavor(request_of(flavor), not_counted(flavor))
             for flavor in map(_checked, pages(connection.compute, _FLAVORS, {"is_public": "None"}))
             if not flavor.get("OS-FLV-DISABLED:disabled")
         }
@@ -74,9 +83,11 @@ def request_of(flavor: Response) -> Pairs:
     traits: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in specs.items():
         match = _EXTRA_SPEC.fullmatch(name)
-        if match and match[1] == "resources" and value.isdecimal():
+        if match is None or not _is_counted(match[1], value):
+            continue
+        if match[1] == "resources":
             amounts[match[2]][match[3]] = int(value)
-        elif match and match[1] == "trait" and value in _PREFIXES:
+        else:
             traits[match[2]].append(f"{_PREFIXES[value]}{match[3]}")
     suffixes = sorted(amounts.keys() | traits.keys())
     pairs = []
@@ -88,6 +99,24 @@ def request_of(flavor: Response) -> Pairs:
     if len(suffixes) > 1:
         pairs.append(("group_policy", specs.get("group_policy", "none")))
     return [*pairs, _NOT_DISABLED]
+
+
+def not_counted(flavor: Response) -> Sequence[str]:
+    """Return the extra specs that can exclude hosts, and are not in the request."""
+    return [
+        f"{name}={value}"
+        for name, value in flavor["extra_specs"].items()
+        if not (
+            name.startswith(_OF_NO_HOST)
+            or name == "group_policy"
+            or (name == "hw:cpu_policy" and value in {"dedicated", "shared"})
+            or ((match := _EXTRA_SPEC.fullmatch(name)) and _is_counted(match[1], value))
+        )
+    ]
+
+
+def _is_counted(kind: str, value: str) -> bool:
+    return value.isdecimal() if kind == "resources" else value in _PREFIXES
 
 
 def _own_amounts(flavor: Response, specs: Mapping[str, str]) -> dict[str, int]:

@@ -91,6 +91,7 @@ def test_a_table_has_names_beside_uuids(openstack, nova):
 def test_capacity_is_shown_by_flavor(openstack, nova):
     """Disabled flavors are not shown, and an invalid request does not hide the other flavors."""
     small = flavor() | {"name": "small", "id": "2", "vcpus": 4, "ram": 0, "disk": 0}
+    small["extra_specs"] = {"quota:vif_outbound_average": "9"}
     nova.flavors = [
         small,
         small | {"name": "old", "id": "3", "OS-FLV-DISABLED:disabled": True},
@@ -104,8 +105,13 @@ def test_capacity_is_shown_by_flavor(openstack, nova):
     assert len(capacity["small"]["by"]) == 3
     assert "CUSTOM_NO" in capacity["gold"]["error"]
     assert capacity["m1.tiny"]["claims"] == 0
+    assert (capacity["small"]["not_counted"], capacity["m1.tiny"]["not_counted"]) == (
+        [],
+        ["hw:numa_nodes=1"],
+    )
     shown = table(openstack, "resource capacity show", "--flavors")
-    assert "9 on 3 roots; limited by VCPU on 3" in shown
+    assert "9 on 3 roots; limited by VCPU on 3 " in shown
+    assert "not counted: hw:numa_nodes=1" in shown
     nova.flavors = []
     assert "no flavors" in openstack.refused("resource capacity show", "--flavors")
 

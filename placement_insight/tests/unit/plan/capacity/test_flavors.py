@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from osc_lib.exceptions import CommandError
 
-from placement_insight.plan.capacity.flavors import request_of, requests_of
+from placement_insight.plan.capacity.flavors import not_counted, request_of, requests_of
 from placement_insight.tests.support.nova_documents import flavor
 
 ENABLED = ("root_required", "!COMPUTE_STATUS_DISABLED")
@@ -59,6 +59,23 @@ def test_a_flavor_without_disk_requests_none():
 )
 def test_extra_specs_change_the_request(specs, pairs):
     assert request(extra_specs=specs) == [*pairs, ENABLED]
+
+
+def test_what_a_request_does_not_count():
+    asked = {
+        "pci_passthrough:alias": "nic:1",
+        "accel:device_profile": "fpga",
+        "hw:numa_nodes": "2",
+        "resources:VCPU": "many",
+    }
+    counted = {
+        "resources1:VCPU": "2",
+        "trait:CUSTOM_A": "required",
+        "group_policy": "none",
+        "hw:cpu_policy": "dedicated",
+        "quota:cpu_shares": "9",
+    }
+    assert not_counted({"extra_specs": asked | counted}) == [f"{n}={v}" for n, v in asked.items()]
 
 
 @pytest.mark.parametrize(
