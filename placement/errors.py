@@ -86,7 +86,6 @@ TABLE: Mapping[type[exception.PlacementException], HttpError] = MappingProxyType
         exception.DatabaseUnavailable: HttpError(503, headers=RETRY_SOON),
         exception.PolicyCheckFailed: HttpError(503, headers=RETRY_SOON),
         exception.SearchDeadlineExceeded: HttpError(503),
-        exception.TooManyComputations: HttpError(503, headers=RETRY_SOON),
         exception.TooManySlowRequests: HttpError(503, headers=RETRY_SOON),
         exception.RequestNotRecorded: _NOT_FOUND,
     }

@@ -39,7 +39,7 @@ def computed(request: Request, write: Write) -> webob.Response:
 
     A process computes one at a time; concurrent equal requests share it.
 
-    Raises: TooManyComputations.
+    Raises: TooManySlowRequests.
     """
     return from_snapshot(request, lambda view: _shared(request, view, request.query_string, write))
 

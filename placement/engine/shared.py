@@ -9,15 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
-from placement.exception import TooManyComputations, TooManySlowRequests
+from placement.exception import TooManySlowRequests
 
 T = TypeVar("T")
 
-_MOST_CALLERS: Final = 4
-"""Of unlike computations. A process has 8 threads or more: the others serve short requests."""
-
 _MOST_THREADS: Final = 6
 """For slow requests, of the 8 threads that a process has at least."""
+_MOST_CALLERS: Final = 4
+"""Of unlike computations, which wait for each other."""
 
 _PIECE_SECONDS: Final = 0.0005
 _PAUSE_SECONDS: Final = 0.0002
@@ -135,9 +134,7 @@ class SharedRuns:
 
     short_requests: ShortRequests = field(default_factory=ShortRequests)
     _running: threading.Lock = field(default_factory=threading.Lock)
-    _callers: threading.Semaphore = field(
-        default_factory=lambda: threading.Semaphore(_MOST_CALLERS)
-    )
+    _callers: ThreadLimit = field(default_factory=lambda: ThreadLimit(_MOST_CALLERS))
     _last: tuple[Hashable, float, Any] = (None, float("-inf"), None)
 
     def result(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -156,14 +153,13 @@ class SharedRuns:
 
         It is for computations that differ from request to request: each waits for all others.
 
-        Raises: TooManyComputations.
+        Raises: TooManySlowRequests.
         """
-        if not self._callers.acquire(blocking=False):
-            raise TooManyComputations(_MOST_CALLERS)
+        give_back = self._callers.take()
         try:
             return self.result(key, compute)
         finally:
-            self._callers.release()
+            give_back()
 
 
 @contextmanager

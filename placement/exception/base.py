@@ -98,18 +98,10 @@ class SearchDeadlineExceeded(PlacementException):
     )
 
 
-class TooManyComputations(PlacementException):
-    callers: int
-    template = (
-        "This process of the service computes or waits for {callers} plans already; "
-        "it computes one at a time, so that other requests are served. Retry in a few seconds."
-    )
-
-
 class TooManySlowRequests(PlacementException):
     most: int
     template = (
-        "This process of the service handles {most} requests of this kind already, or their "
-        "clients read the responses slowly; other requests get the other threads. Retry in a few "
+        "This process of the service handles {most} requests of this kind already: some compute, "
+        "or their clients read slowly. The other threads serve other requests. Retry in a few "
         "seconds."
     )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement.engine.shared import SharedRuns, ShortRequests, ThreadLimit
-from placement.exception import TooManyComputations, TooManySlowRequests
+from placement.exception import TooManySlowRequests
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
 
@@ -59,7 +59,7 @@ def test_a_fifth_of_few_callers_is_refused():
         calls = [pool.submit(shared.result_for_few, number, finish.wait) for number in range(5)]
         refused = next(as_completed(calls, SECONDS_TO_WAIT))
         finish.set()
-        with pytest.raises(TooManyComputations, match="computes or waits for 4"):
+        with pytest.raises(TooManySlowRequests, match="handles 4 requests"):
             refused.result()
         assert all(each.result() for each in calls if each is not refused)
     assert shared.result_for_few("a", lambda: 1) == 1
