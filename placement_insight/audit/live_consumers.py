@@ -246,7 +246,10 @@ class Comparison:
         elif too_new:
             self._left_out(code, too_new)
         else:
-            host_alone = not place.has_devices and [*trees] == [*consumer.allocations]
+            on_one_root = len(consumer.allocations) == 1 and trees.keys() == {
+                *consumer.allocations
+            }
+            host_alone = on_one_root and not place.has_devices
             listed = ", ".join(self._providers.names[root] for root in trees) or "none"
             self._suspects[uuid] = AllocationsOnOtherHost.of(
                 consumer,

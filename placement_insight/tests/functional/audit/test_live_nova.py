@@ -383,6 +383,45 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
     )
 
 
+@pytest.mark.parametrize(
+    ("specs", "more", "command_"),
+    [
+        ({}, "", "heal"),
+        ({"resources:VCPU": "2"}, "", "heal"),
+        ({"resources:VGPU": "1"}, "", "show"),
+        ({"accel:device_profile": "fpga"}, "", "show"),
+        ({"pci_passthrough:alias": "gpu:1"}, "", "show"),
+        ({"resources_PCI:CUSTOM_GPU": "1"}, "", "show"),
+        (None, "", "heal"),
+        (None, "child", "show"),
+        (None, "shared", "show"),
+    ],
+)
+def test_nova_manage_is_named_only_for_servers_that_need_their_host_alone(
+    store, host, *, nova, run_audit, specs, more, command_
+):
+    """It refuses the others, or creates the allocations without devices and shared storage."""
+    other, lost, consumer = Host(store), uuid(), uuid()
+    parent = host.uuid if more == "child" else None
+    device = {new_provider(store, parent=parent, PGPU=1): {"PGPU": 1}} if more else {}
+    claim(store, consumer, {host.uuid: {"VCPU": 1}, **device}, type="INSTANCE")
+    age(store)
+    nova.servers = [server(lost, other.name), server(consumer, other.name)]
+    for row in nova.servers:
+        row["flavor"] = {} if specs is None else {"extra_specs": specs}
+    nova.servers += [server(host.consumer), server(other.consumer)]
+    findings, _ = details(run_audit)
+    commands = {each["rows"]["consumer"]: each["repair_command"] for each in findings}
+    heal = "nova-manage placement heal_allocations --instance"
+    assert commands[consumer] == (
+        f"{heal} {consumer} --force"
+        if command_ == "heal"
+        else f"openstack resource provider allocation show {consumer}"
+    )
+    of_lost = {"heal": f"{heal} {lost}", "show": f"openstack server show {lost}"}[command_]
+    assert commands[lost] == (f"{heal} {lost} --dry-run" if specs is None else of_lost)
+
+
 def test_a_renamed_provider_is_the_host_by_its_uuid(store, host, nova, run_audit):
     consumer = instance(store, host)
     nova.servers = [server(consumer, "cn1.example.org"), server(host.consumer)]
