@@ -49,8 +49,9 @@ class NoTarget:
 class OfClass:
     """A class of which no target has enough, and the target with the most.
 
-    It has ``free``, of which one provider allocates ``largest`` at once. ``is_of_targets`` is
-    whether a host that is no target, such as a disabled one, has more.
+    It has ``free``, of which one provider allocates ``largest`` at once, and a separate provider
+    for each group ``served``. ``is_of_targets`` is whether a host that is no target, such as a
+    disabled one, has more.
     """
 
     name: str
@@ -59,6 +60,7 @@ class OfClass:
     host: str
     free: int
     largest: int
+    served: int
     is_of_targets: bool
 
     @property
@@ -69,7 +71,10 @@ class OfClass:
             return f"no {which} has any free"
         if self.groups > 1 and self.free < self.needed:
             return f"{self.host} has {self.free} free"
-        if self.groups > 1 or self.free > self.largest:
+        if self.groups > 1:
+            served = f"of which a provider for each group serves {self.served}"
+            return f"{self.host} has {self.free} free, {served}"
+        if self.free > self.largest:
             return f"{self.host} has {self.free} free, at most {self.largest} on one provider"
         host = "a host that may take it" if self.is_of_targets else "one host"
         return f"the most that {host} has free is {self.free} ({self.host})"
@@ -96,7 +101,7 @@ class TooLittle:
 
 @dataclass(frozen=True, slots=True)
 class NotAtOnce:
-    """Some target has enough of each class, and none of all; ``missing`` is at the closest one."""
+    """Targets have enough of each class, but none serves all; ``missing`` is at the closest."""
 
     host: str
     missing: Sequence[str]
@@ -104,24 +109,12 @@ class NotAtOnce:
     @property
     def text(self) -> str:
         """The sentence."""
-        closest = f"closest is {self.host} with {', '.join(self.missing)}"
-        return f"no host that may take it has everything free at once; {closest}"
-
-
-@dataclass(frozen=True, slots=True)
-class NotInUnits:
-    """A target has enough of all classes, and its providers do not serve the groups."""
-
-    host: str
-    total: Mapping[str, int]
-
-    @property
-    def text(self) -> str:
-        """The sentence."""
-        amounts = ", ".join(f"{amount} {name}" for name, amount in self.total.items())
+        if self.missing:
+            closest = f"closest is {self.host} with {', '.join(self.missing)}"
+            return f"no host that may take it has everything free at once; {closest}"
         return (
-            f"needs {amounts}; {self.host} has enough of each class, but not on the providers "
-            "that can serve the groups, or not in their units (min_unit, max_unit, step_size)"
+            f"{self.host} has enough of each class, but not on the providers that can serve the "
+            "groups, or not in their units (min_unit, max_unit, step_size)"
         )
 
 
@@ -132,7 +125,7 @@ class Excluded:
     text: str
 
 
-Shortage = NoTarget | TooLittle | NotAtOnce | NotInUnits | Excluded
+Shortage = NoTarget | TooLittle | NotAtOnce | Excluded
 
 
 def lacks(shortage: Shortage) -> Mapping[str, int]:
@@ -140,7 +133,7 @@ def lacks(shortage: Shortage) -> Mapping[str, int]:
     match shortage:
         case TooLittle(classes):
             return {each.name: each.needed for each in classes}
-        case NoTarget() | NotAtOnce() | NotInUnits() | Excluded():
+        case NoTarget() | NotAtOnce() | Excluded():
             return {}
 
 
@@ -162,8 +155,7 @@ def shortage_of(scene: Scene, snapshot: Snapshot, needs: Needs) -> Shortage:
         for each in free
         if not each.is_enough[best]
     ]
-    host = _name(snapshot, best)
-    return NotAtOnce(host, missing) if missing else NotInUnits(host, total)
+    return NotAtOnce(_name(snapshot, best), missing)
 
 
 def _no_target(scene: Scene, needs: Needs) -> NoTarget:
@@ -238,6 +230,7 @@ class _Free:
             _name(self._snapshot, best),
             self._free.item(best),
             self._largest.item(best),
+            self.served.item(best),
             is_of_targets=bool(others.any()),
         )
 

@@ -157,7 +157,8 @@ def test_devices_of_one_class_are_added_up(http, store):
     new_provider(store, "nic", second, VGPU=1)
     claim(http, {free: {"VGPU": 1}})
     claim(http, {second: {"VCPU": 1}}, filling)
-    assert reasons() == ["needs 3 VGPU in 2 groups; cn2 has 3 free, at most 1 on one provider"]
+    served = "of which a provider for each group serves 1"
+    assert reasons() == [f"needs 3 VGPU in 2 groups; cn2 has 3 free, {served}"]
 
 
 def test_trees_with_devices_and_shared_storage(http, store):
