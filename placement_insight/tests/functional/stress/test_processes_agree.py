@@ -110,6 +110,8 @@ class Service:
         if body is not None:
             request.content_type, request.body = "application/json", json.dumps(body).encode()
         response = request.get_response(self._application)
+        # reading the body ends the request, which has one of few places until then
+        assert response.body is not None
         assert response.status_int < 500, (method, path, body, response.text)
         return response
 
