@@ -133,7 +133,9 @@ export class Api {
       if (!isBusy || attempt === MOST_ATTEMPTS) {
         throw new RequestFailed(response.status, detailOf(response));
       }
-      await new Promise((resolve) => setTimeout(resolve, attempt * seconds * this.second));
+      // Pages that were refused together do not come back together.
+      const pause = 3 ** (attempt - 1) * seconds * (0.5 + Math.random());
+      await new Promise((resolve) => setTimeout(resolve, pause * this.second));
     }
   }
 

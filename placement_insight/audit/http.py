@@ -77,7 +77,7 @@ def list_findings(request: Request) -> webob.Response:
         _log_edited(report)
         return report
 
-    report = services.shared.result((list_findings, settings), run)
+    report = services.shared.result_for_few((list_findings, settings), run)
     return json_response(request, document(**report.as_json()))
 
 

@@ -85,7 +85,7 @@ def retried(send: Callable[[], Any]) -> Any:
 
     The pause after the second and third refusal is longer than Retry-After.
     """
-    for attempt in range(1, _MOST_RETRIES + 1):
+    for attempt in range(_MOST_RETRIES):
         try:
             return send()
         except ServiceUnavailable as error:
@@ -93,7 +93,7 @@ def retried(send: Callable[[], Any]) -> Any:
             seconds = headers.get("Retry-After", "")
             if not (seconds.isdecimal() and int(seconds) <= _LONGEST_SECONDS):
                 raise
-            time.sleep(attempt * int(seconds))
+            time.sleep(3**attempt * int(seconds))
     return send()
 
 

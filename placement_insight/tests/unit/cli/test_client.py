@@ -58,7 +58,7 @@ def refusing(times, headers):
 
 def test_a_request_is_sent_again_while_the_service_is_busy(pauses):
     assert retried(refusing(3, {"Retry-After": "1"})) == 4
-    assert pauses == [1, 2, 3]
+    assert pauses == [1, 3, 9]
     with pytest.raises(ServiceUnavailable):
         retried(refusing(4, {"Retry-After": "1"}))
 
