@@ -206,10 +206,11 @@ class Recorder:
         """Write the counted requests, and mark the superseded ones.  Never raises."""
         with self._counting:
             self._due = None
-            has_work = bool(self._waiting or self._found)
-        if has_work and self._clock() >= self._paused_until:
+            has_waiting, has_found = bool(self._waiting), bool(self._found)
+        if (has_waiting or has_found) and self._clock() >= self._paused_until:
             with self._writing:
-                self._write()
+                if has_waiting:
+                    self._write()
                 self._supersede()
 
     def _write(self) -> None:
@@ -233,8 +234,8 @@ class Recorder:
         try:
             if found:
                 sql.supersede(self._store, found)
-        except Exception as error:  # as above
-            self._pause(error)
+        except Exception as error:  # as above; nothing is lost but marks
+            LOG.debug("Superseded requests cannot be marked: %s", error)
         if self._found:
             self._flush_after(_SUPERSEDE_AFTER_SECONDS)
 
