@@ -97,7 +97,8 @@ roots are selected if some are left out.
         default=5.0,
         min=0.0,
         help="""
-The maximum time of one search for allocation candidates. Longer searches fail with 503.
+The maximum CPU time of one search for allocation candidates. Longer searches fail with 503, also
+those that take more than five times as long because the machine is busy.
 
 Ordinary requests take milliseconds. The limit is for requests whose groups can be combined in more
 ways than any search can enumerate. It includes the time to generate the response, which matters

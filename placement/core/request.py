@@ -111,6 +111,13 @@ class CandidateRequest:
         conditions = (each for each in self.requirements if isinstance(each, GroupsRequirement))
         return tuple(each.named_groups for each in conditions if each.named_groups)
 
+    @property
+    def advice(self) -> str:
+        """A sentence about how to make its search shorter."""
+        changes = [] if self.limit else ["limit=1000"]
+        changes += ["fewer groups"] if len(self.groups) > 1 else []
+        return f"Repeat the request with {' or '.join([*changes, 'more requirements'])}."
+
     def with_group(self, changed: RequestGroup) -> "CandidateRequest":
         """Return the request with a group in place of the group with the same suffix."""
         groups = (changed if each.suffix == changed.suffix else each for each in self.groups)

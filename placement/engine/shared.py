@@ -18,6 +18,9 @@ _MOST_THREADS: Final = 6
 _MOST_CALLERS: Final = 4
 """Of unlike computations, which wait for each other."""
 
+_MOST_WAITING: Final = 5
+"""The most time that a request takes, as a multiple of its budget of CPU time."""
+
 _PIECE_SECONDS: Final = 0.0005
 _PAUSE_SECONDS: Final = 0.0002
 _MOST_CREDIT_SECONDS: Final = 0.02
@@ -25,6 +28,21 @@ _ITEMS: Final = 64
 
 _SWITCH_SECONDS: Final = 0.0005
 _SWITCH_SECONDS_OF_PROCESS: Final = sys.getswitchinterval()
+
+
+def request_clock() -> Callable[[], float]:
+    """Return a clock, in seconds, of the CPU time of this thread, for the budget of a computation.
+
+    If the machine is busy, the thread waits for its turn, and this is not the cost of the request.
+    The clock nevertheless advances by a fifth of the time that passes, so that every computation
+    ends. It is read by the thread that computes.
+    """
+    cpu, wall = time.thread_time(), time.monotonic()
+
+    def now() -> float:
+        return max(time.thread_time() - cpu, (time.monotonic() - wall) / _MOST_WAITING)
+
+    return now
 
 
 class Place:

@@ -91,10 +91,10 @@ class PolicyCheckFailed(PlacementException):
 
 class SearchDeadlineExceeded(PlacementException):
     seconds: float
+    advice: str = "Ask for fewer or more narrowly described groups."
     template = (
-        "The search for allocation candidates was ended after {seconds:g} seconds. "
-        "Ask for fewer or more narrowly described groups, or raise "
-        "[placement]candidate_search_budget_seconds."
+        "The search for allocation candidates was ended after {seconds:g} seconds. {advice} "
+        "Operators can raise [placement]candidate_search_budget_seconds."
     )
 
 

@@ -1,13 +1,11 @@
 """``/allocation_candidates``, since 1.10."""
 
 import random
-import time
 from functools import partial
 
 import webob
 
 from placement import events, microversion, policies
-from placement.core.search.deadline import Deadline
 from placement.core.search.search import search
 from placement.http.request import Request, accepts_json
 from placement.http.response import body_of, json_response
@@ -24,7 +22,7 @@ def list_allocation_candidates(request: Request) -> webob.Response:
     view, settings = request.services.engine.view(), request.services.search
     snapshot = view.snapshot
     rng = random.Random() if settings.randomize else None  # noqa: S311 - not for secrets
-    deadline = Deadline(settings.budget_seconds, time.monotonic)
+    deadline = request.services.search_deadline(candidates_request.advice)
     reports = request.services.reports
     with reports.invalid_names_of(request, snapshot, candidates_request):
         candidates = search(

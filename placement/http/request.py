@@ -1,7 +1,6 @@
 """Requests as handlers see them: the caller, the services, and the requirements of handlers."""
 
 import functools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -19,7 +18,7 @@ from placement.core.search.deadline import Deadline
 from placement.core.text import is_storable, printable
 from placement.db.store import Store
 from placement.engine.engine import Engine
-from placement.engine.shared import SharedRuns, ThreadLimit
+from placement.engine.shared import SharedRuns, ThreadLimit, request_clock
 from placement.events import VERSION, Observer
 from placement.http import request_body
 from placement.microversion import Version
@@ -59,7 +58,11 @@ class Services:
     def deadline(self) -> Deadline:
         """Return the deadline of a computation of ``shared``, from now on."""
         give_way = self.shared.short_requests.give_way
-        return Deadline(self.search.budget_seconds, time.monotonic, give_way)
+        return Deadline(self.search.budget_seconds, request_clock(), give_way)
+
+    def search_deadline(self, advice: str) -> Deadline:
+        """Return the deadline of a search, from now on; its error has the advice."""
+        return Deadline(self.search.budget_seconds, request_clock(), advice=advice)
 
 
 class Context(RequestContext):

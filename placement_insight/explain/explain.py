@@ -8,7 +8,6 @@ The solver of the search checks the conditions between groups, for the remaining
 (``core.search.fitting_roots``).
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.search import check_names
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
+from placement.engine.shared import request_clock
 from placement.exception import (
     BadRequest,
     SearchDeadlineExceeded,
@@ -135,7 +135,7 @@ def explained(snapshot: Snapshot, question: Question) -> Explanation:
     Raises: UnknownRoot; BadRequest, see ``check_known``.
     """
     check_known(snapshot, question.request)
-    return explain(snapshot, question, Deadline(BUDGET_SECONDS, time.monotonic))
+    return explain(snapshot, question, Deadline(BUDGET_SECONDS, request_clock()))
 
 
 def check_known(snapshot: Snapshot, request: CandidateRequest) -> None:

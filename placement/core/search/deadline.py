@@ -11,7 +11,7 @@ class Deadline:
     """Ends a search that takes too long. Not shared between threads.
 
     ``tick`` is for small pieces of work, ``check`` for larger pieces. Each check first calls
-    ``give_way``, which may wait for other work.
+    ``give_way``, which may wait for other work. The error has the ``advice``, a sentence.
     """
 
     def __init__(
@@ -19,8 +19,10 @@ class Deadline:
         seconds: float,
         now: Callable[[], float],
         give_way: Callable[[], None] = lambda: None,
+        advice: str = SearchDeadlineExceeded.advice,
     ) -> None:
         self._seconds = seconds
+        self._advice = advice
         self._now = now
         self._give_way = give_way
         self._end = now() + seconds
@@ -43,8 +45,8 @@ class Deadline:
         """
         self._give_way()
         if self._now() > self._end:
-            raise SearchDeadlineExceeded(self._seconds)
+            raise SearchDeadlineExceeded(self._seconds, self._advice)
 
     def fraction(self, share: float) -> "Deadline":
         """Return a deadline with a share of the seconds, counted from now."""
-        return Deadline(self._seconds * share, self._now, self._give_way)
+        return Deadline(self._seconds * share, self._now, self._give_way, self._advice)

@@ -1,6 +1,5 @@
 """``GET /insight/capacity``: how often a shape, or a mix of shapes, fits, by group of roots."""
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical
 from placement.engine.engine import View
+from placement.engine.shared import request_clock
 from placement.http.request import Request, accepts_json, query_pairs
 from placement.microversion import Version
 from placement.parse import validation
@@ -69,7 +69,7 @@ def show_capacity(request: Request) -> webob.Response:
 
     def write(view: View) -> Json:
         snapshot = fleet.applied(view.snapshot)
-        deadline = Deadline(request.services.search.budget_seconds, time.monotonic)
+        deadline = Deadline(request.services.search.budget_seconds, request_clock())
         is_mix = "shape" in own
         return document(
             **({} if is_mix else {"query": shapes[0].query}),

@@ -54,7 +54,8 @@ def test_a_search_without_end_is_given_up_with_a_sentence(short_budget, http):
     response = candidates(http, groups(DEVICES), status=503)
     (error,) = response.json["errors"]
     assert (error["status"], error["title"]) == (503, "Service Unavailable")
-    assert "ended after 0.25 seconds. Ask for fewer" in error["detail"]
+    advice = "Repeat the request with limit=1000 or fewer groups or more requirements."
+    assert f"ended after 0.25 seconds. {advice}" in error["detail"]
     assert error["request_id"] == response.headers["X-OpenStack-Request-Id"]
 
 

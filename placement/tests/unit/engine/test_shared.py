@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.engine.shared import SharedRuns, ShortRequests, ThreadLimit
+from placement.engine import shared
+from placement.engine.shared import SharedRuns, ShortRequests, ThreadLimit, request_clock
 from placement.exception import TooManySlowRequests
 from placement.tests.support.waiting import SECONDS_TO_WAIT, wait_until
 
@@ -160,3 +161,13 @@ def test_a_request_that_computes_or_waits_is_not_short():
         assert clock.work(0.001) > 0
     assert shared.result("a", lambda: clock.work(0.001)) == 0
     assert clock.work(0.001) == 0
+
+
+@pytest.mark.parametrize(("cpu", "wall", "passed"), [(1.0, 2.0, 1.0), (1.0, 50.0, 10.0)])
+def test_a_budget_is_cpu_time_and_a_fifth_of_the_time_at_least(monkeypatch, cpu, wall, passed):
+    clocks = SimpleNamespace(thread_time=lambda: 7.0, monotonic=lambda: 100.0)
+    monkeypatch.setattr(shared, "time", clocks)
+    now = request_clock()
+    assert now() == 0
+    clocks.thread_time, clocks.monotonic = (lambda: 7.0 + cpu), (lambda: 100.0 + wall)
+    assert now() == passed

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 import webob
 
 from placement.core.request import SearchSettings
+from placement.core.search.deadline import Deadline
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.snapshot.changes import NameTables
 from placement.engine.engine import View
@@ -118,6 +120,7 @@ def send(caplog, recorder, observer):
         engine=Still(SNAPSHOT),
         policy=EVERYTHING_IS_ALLOWED,
         search=SearchSettings(),
+        search_deadline=lambda advice: Deadline(5, time.monotonic, advice=advice),
         observer=observer,
         reports=reports.OperatorReports(recorder),
         max_body_bytes=2**20,
