@@ -159,7 +159,7 @@ stats: $(VENV)/.serve  ## Lines per file and per function: median, 90th percenti
 	@$(BIN)/python -m placement.tests.stats
 
 clean:  ## Remove generated files
-	rm -rf $(VENV) .keystone .lowest $(SERVICE) $(SERVE) doc/build build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	git clean -fdXq
 
 # An environment without a working pip is one whose creation was interrupted: it is created again.
 .PHONY: environment
