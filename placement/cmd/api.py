@@ -139,7 +139,10 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _fill(conf: cfg.ConfigOpts, application: WSGIApplication, hosts: int) -> None:
-    if not surface.installed().fill(db_api.store(conf), application, hosts):
+    logging.disable(logging.WARNING)  # the requests that fill the database are not of interest
+    is_filled = surface.installed().fill(db_api.store(conf), application, hosts)
+    logging.disable(logging.NOTSET)
+    if not is_filled:
         print("The database has providers already: the demo cloud is not written.")
 
 
