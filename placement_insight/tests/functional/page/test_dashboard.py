@@ -305,6 +305,7 @@ def test_responses_that_a_limit_cut_are_counted(small_data, tmp_path, open_page)
         page = open_page(f"{service.url}{PAGE}#/requests")
         wait_for_text(page, "75 % of 4 responses with candidates left out roots")
         assert "because of a limit, 1 on average." in text_of(page)
+        page.wait_for_load_state("networkidle")  # no request may come after the service
     finally:
         service.stop()
 
@@ -312,8 +313,18 @@ def test_responses_that_a_limit_cut_are_counted(small_data, tmp_path, open_page)
 # --- 10,000 roots -----------------------------------------------------------------
 
 
-def test_ten_thousand_roots_are_drawn_and_can_be_found(large, open_page):
-    page = open_page(large.url + PAGE)
+@pytest.fixture
+def open_large(large, open_page):
+    """Return a function that opens an address of 10,000 hosts.
+
+    The service may still compute what a page requested that was left: it refuses a part of the
+    requests of the next page for a moment, and the page sends them again.
+    """
+    return lambda address="": open_page(f"{large.url}{PAGE}{address}", tolerated="503")
+
+
+def test_ten_thousand_roots_are_drawn_and_can_be_found(open_large):
+    page = open_large()
     wait_for_text(page, "on 10,000 hosts")
     page.get_by_label("Find").fill("busy-5")
     wait_until(lambda: page.evaluate(ALL_NAMES_CONTAIN, "busy-5"))
@@ -322,13 +333,13 @@ def test_ten_thousand_roots_are_drawn_and_can_be_found(large, open_page):
     wait_for_text(page, "on 10,000 hosts")
 
 
-def test_each_view_of_ten_thousand_roots(large, open_page):
-    page = open_page(large.url + PAGE)
+def test_each_view_of_ten_thousand_roots(open_large):
+    page = open_large()
     page.locator("table tbody a").first.click()
     wait_for_text(page, "Consumers")
-    page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:500")
+    page = open_large("#/shape?resources=VCPU:500")
     wait_for_text(page, "more claims on 5,003 hosts")
-    page = open_page(f"{large.url}{PAGE}#/shape?resources=VCPU:4096")
+    page = open_large("#/shape?resources=VCPU:4096")
     wait_for_text(page, "None of 10,000 hosts can serve the request")
-    page = open_page(f"{large.url}{PAGE}#/findings")
+    page = open_large("#/findings")
     wait_for_text(page, "The audit")

@@ -7,6 +7,7 @@ import random
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -375,7 +376,10 @@ def test_no_undo_restores_what_was_deleted_after_a_commit_failed(
 
     with monkeypatch.context() as patched:
         patched.setattr(store_module.Store, "write", refused_once)
-        patched.setattr(store_module.time, "sleep", lambda _: allocation.delete(store, first))
+        pause = SimpleNamespace(
+            sleep=lambda _: allocation.delete(store, first), monotonic=time.monotonic
+        )
+        patched.setattr(store_module, "time", pause)
         assert apply(plan) == (1, 0, 1)
     assert apply(plan.with_name("plan.undo")) == (1, 0, 0)
     assert [each for each in planned if not allocations_of(store, each)] == [first]
