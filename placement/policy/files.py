@@ -95,7 +95,7 @@ def shown(value: Any) -> str:
 def read(path: str) -> PolicyFile:
     """Return the content of a policy file, or the problem that it cannot be read."""
     try:
-        text = Path(path).read_bytes()
+        text = Path(path).read_bytes().decode()
         return _file(path, yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader))
     except OSError as error:
         problem = f"cannot be read: {error.strerror}."

@@ -288,6 +288,14 @@ def test_later_files_and_merged_mappings_count_as_in_oslo_policy(tmp_path, path)
     assert warnings == []
 
 
+def test_a_file_that_is_not_utf_8_is_refused(conf, path):
+    path.write_bytes(f'"{RULE}": "role:x"\n'.encode("utf-16"))
+    with pytest.raises(
+        RuntimeError, match=f"{path} is not valid YAML: 'utf-8' codec can't decode"
+    ):
+        load(conf)
+
+
 def test_a_rule_that_nothing_uses_is_reported_with_its_line(conf, path):
     path.write_text('"placement:usages": "rule:mine"\n"mine": "!"\n"placement:usage": "role:x"\n')
     assert load(conf)[1] == [f"{path}, line 3: placement:usage is no rule of the service"]
