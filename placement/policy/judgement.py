@@ -122,16 +122,35 @@ def warnings(entries: Iterable[Entry], enforcer: policy.Enforcer) -> Iterator[st
     rules = enforcer.rules
     in_force = {entry.name: entry for entry in entries}
     memory: dict[str, bool | None] = {}
-    used = set(enforcer.registered_rules).union(*map(requirements.references, rules.values()))
+    defaults = enforcer.registered_rules.values()
+    operations = {rule.name for rule in defaults if isinstance(rule, policy.DocumentedRuleDefault)}
+    used = operations.union(*map(requirements.references, rules.values()))
     for entry in in_force.values():
         if _allows(entry.rule.check, rules, memory):
             yield f"{entry} allows every token, also one without roles"
         for leaf in requirements.leaves(entry.rule.check):
             if reason := _unknown(leaf, rules):
                 yield f"{entry}: {reason}; {shown(leaf)} {_fallback(leaf, rules)}"
-        if entry.name not in used:
-            yield f"{entry.place}: {entry.name} is no rule of the service"
-    yield from _of_no_project(in_force, rules, enforcer.registered_rules.values())
+        if entry.name not in used and (reason := _use(entry, enforcer)):
+            yield f"{entry.place}: {entry.name} {reason}"
+    yield from _of_no_project(in_force, rules, defaults)
+
+
+def _use(entry: Entry, enforcer: policy.Enforcer) -> str:
+    """Return what an entry does that no rule refers to; empty if it is a default."""
+    defaults = enforcer.registered_rules
+    check = entry.rule.check
+    if entry.name in defaults:
+        is_default = check == defaults[entry.name].check
+        return "" if is_default else "has no effect, because no rule of the service refers to it"
+    replaced = [
+        rule.name
+        for rule in defaults.values()
+        if rule.deprecated_rule and rule.deprecated_rule.name == entry.name
+        if check == enforcer.rules[rule.name]
+    ]
+    listed = ", ".join(replaced)
+    return f"replaces the checks of {listed}" if replaced else "is no rule of the service"
 
 
 def _fallback(leaf: policy.Check, rules: Checks) -> str:

@@ -267,7 +267,7 @@ def test_a_hidden_main_file_is_judged(tmp_path):
 
 
 def test_an_entry_that_is_defined_again_is_reported(conf, path):
-    path.write_text(f'"{RULE}": "role:x"\n"admin_api": "role:x"\n"{RULE}": "role:y"\n')
+    path.write_text(f'"{RULE}": "role:x"\n"service_api": "role:x"\n"{RULE}": "role:y"\n')
     enforcer, warnings = load(conf)
     assert warnings == [f"{path}, line 1: {RULE} has no effect, line 3 defines it again"]
     assert str(enforcer.rules[RULE]) == "role:y"
@@ -299,6 +299,29 @@ def test_a_file_that_is_not_utf_8_is_refused(conf, path):
 def test_a_rule_that_nothing_uses_is_reported_with_its_line(conf, path):
     path.write_text('"placement:usages": "rule:mine"\n"mine": "!"\n"placement:usage": "role:x"\n')
     assert load(conf)[1] == [f"{path}, line 3: placement:usage is no rule of the service"]
+
+
+def test_a_changed_rule_that_no_rule_refers_to_has_no_effect(conf, path):
+    path.write_text('"admin_api": "role:cloud_admin"\n')
+    reason = "admin_api has no effect, because no rule of the service refers to it"
+    assert load(conf)[1] == [f"{path}, line 1: {reason}"]
+    path.write_text('"admin_api": "role:admin"\n')
+    assert load(conf)[1] == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_former_name_names_the_rules_that_it_replaces(conf, path):
+    path.write_text('"rule:admin_api": "role:x"\n"service_api": "role:service"\n')
+    enforcer, warnings = load(conf)
+    replaced = [
+        "admin_or_service_api",
+        "project_reader_api",
+        "admin_or_project_reader_or_service_api",
+    ]
+    assert warnings == [
+        f"{path}, line 1: rule:admin_api replaces the checks of {', '.join(replaced)}"
+    ]
+    assert {str(enforcer.rules[name]) for name in replaced} == {"role:x"}
 
 
 def test_a_changed_base_rule_names_the_operations_that_have_no_project(conf, path):
