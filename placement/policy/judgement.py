@@ -129,7 +129,7 @@ def warnings(entries: Iterable[Entry], enforcer: policy.Enforcer) -> Iterator[st
         if _allows(entry.rule.check, rules, memory):
             yield f"{entry} allows every token, also one without roles"
         for leaf in requirements.leaves(entry.rule.check):
-            if reason := _unknown(leaf, rules):
+            if reason := _unknown(leaf, rules) or _out_of_scope(leaf, enforcer):
                 yield f"{entry}: {reason}; {shown(leaf)} {_fallback(leaf, rules)}"
         if entry.name not in used and (reason := _use(entry, enforcer)):
             yield f"{entry.place}: {entry.name} {reason}"
@@ -151,6 +151,14 @@ def _use(entry: Entry, enforcer: policy.Enforcer) -> str:
     ]
     listed = ", ".join(replaced)
     return f"replaces the checks of {listed}" if replaced else "is no rule of the service"
+
+
+def _out_of_scope(leaf: Any, enforcer: policy.Enforcer) -> str:
+    """Return a clause if only tokens that the scope of all rules refuses have the value."""
+    kind, match = getattr(leaf, "kind", None), getattr(leaf, "match", None)
+    is_scope = kind in {"system_scope", "domain_id"} and match != str(None)
+    is_checked = getattr(enforcer.conf.oslo_policy, "enforce_scope", True)  # no option any more
+    return "all rules have the scope project" if is_scope and is_checked else ""
 
 
 def _fallback(leaf: policy.Check, rules: Checks) -> str:

@@ -103,7 +103,7 @@ SILENT = [
     '"not role:guest"',
     '"(role:x and !) or (role:y and role:z)"',
     '[["role:x"], ["rule:admin_api", "role:y"], "role:z"]',
-    "\"system_scope:all or is_admin_project:True or 'x':%(flavor)s and !\"",
+    "\"user_domain_id:x or is_admin_project:True or 'x':%(flavor)s and !\"",
     '"http://host/decide or role:x"',
 ]
 
@@ -307,6 +307,13 @@ def test_a_changed_rule_that_no_rule_refers_to_has_no_effect(conf, path):
     assert load(conf)[1] == [f"{path}, line 1: {reason}"]
     path.write_text('"admin_api": "role:admin"\n')
     assert load(conf)[1] == []
+
+
+@pytest.mark.parametrize("leaf", ["system_scope:all", "domain_id:default"])
+def test_a_check_of_a_scope_that_is_refused_is_reported(conf, path, leaf):
+    path.write_text(f'"{RULE}": "role:admin and {leaf}"\n')
+    reason = f"all rules have the scope project; {leaf} allows nobody"
+    assert load(conf)[1] == [f"{path}, line 1: the check of {RULE}: {reason}"]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
