@@ -154,8 +154,8 @@ def _load(conf: cfg.ConfigOpts) -> tuple[oslo_policy.Enforcer, Sequence[str]]:
         raise _invalid(problems)
     enforcer = _enforcer(conf)
     enforcer.load_rules()
-    read = {str(name): rule.check for name, rule in enforcer.file_rules.items()}
-    if read != {entry.name: entry.rule.check for entry in entries}:
+    read = {str(name): str(rule.check) for name, rule in enforcer.file_rules.items()}
+    if read != {entry.name: str(entry.rule.check) for entry in entries}:
         raise _invalid(["they changed while they were read. Try again."])
     if rules := requirements.loop(enforcer.rules):
         raise _invalid([f"these rules refer to each other in a loop: {', '.join(rules)}."])

@@ -139,15 +139,15 @@ def warnings(entries: Iterable[Entry], enforcer: policy.Enforcer) -> Iterator[st
 def _use(entry: Entry, enforcer: policy.Enforcer) -> str:
     """Return what an entry does that no rule refers to; empty if it is a default."""
     defaults = enforcer.registered_rules
-    check = entry.rule.check
+    check = str(entry.rule.check)
     if entry.name in defaults:
-        is_default = check == defaults[entry.name].check
+        is_default = check == str(defaults[entry.name].check)
         return "" if is_default else "has no effect, because no rule of the service refers to it"
     replaced = [
         rule.name
         for rule in defaults.values()
         if rule.deprecated_rule and rule.deprecated_rule.name == entry.name
-        if check == enforcer.rules[rule.name]
+        if check == str(enforcer.rules[rule.name])
     ]
     listed = ", ".join(replaced)
     return f"replaces the checks of {listed}" if replaced else "is no rule of the service"
