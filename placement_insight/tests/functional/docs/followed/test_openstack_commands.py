@@ -46,10 +46,12 @@ PRINTED = {
     "openstack placement clients": "1.39",
     "openstack placement survive": r"^(\+.*\n)?",  # those that do not survive, if any
     "openstack placement drain": "^(\\+.*\\n)?",  # the moves, if there are any
+    "nova-manage": "",  # redirected to a file
     "openstack placement identity": "cn1.example.org",
 }
 STATUSES = {
     "openstack placement drain": 1,  # the other hosts are disabled
+    "openstack placement survive --failures 2": 0,  # there is no second host with servers
     "openstack placement survive": 1,
 }
 pytestmark = [
@@ -57,6 +59,14 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.xdist_group("openstack commands"),  # the tests share one service
 ]
+HOSTS_OF_CELLS = """\
++-----------+--------------------------------------+----------+
+| Cell Name |              Cell UUID               | Hostname |
++-----------+--------------------------------------+----------+
+|   cell1   | 0ee0c3a1-7a52-4c1a-9d0e-2f4b6a8c0d11 |   cn1    |
+|   cell1   | 0ee0c3a1-7a52-4c1a-9d0e-2f4b6a8c0d11 |   cn2    |
++-----------+--------------------------------------+----------+
+"""
 CLOUDS = """
 clouds:
   CLOUD:
@@ -99,10 +109,14 @@ def cloud(folder):
         ]
         nova.servers = [server(SERVERS[0], "cn1"), server(SERVERS[1], "cn1", image=FROM_VOLUME)]
         (folder / "clouds.yaml").write_text(CLOUDS.format(url=nova.url))
+        (folder / "cells").write_text(HOSTS_OF_CELLS)  # in any order of the tests
+        nova_manage = folder / "nova-manage"
+        nova_manage.write_text(f"#!/bin/sh\ncat << EOF\n{HOSTS_OF_CELLS}EOF\n")
+        nova_manage.chmod(0o755)
         yield environment(
             OS_CLOUD="CLOUD",
             OS_PLACEMENT_DATABASE__CONNECTION=f"sqlite:///{folder}/.serve/placement.sqlite",
-            PATH=f"{BIN}:/usr/bin:/bin",
+            PATH=f"{BIN}:{folder}:/usr/bin:/bin",
         )
 
 
