@@ -1,12 +1,13 @@
 """Writes the records of requests without candidates, refused writes and lost races.
 
-Writes are bounded in number, age and rate, and never delay a request: a timer writes the records
-of a process together, a moment later, or before a reader asks for records. A record that the
-database refuses is dropped alone. After any other failure, writes pause for some seconds, and the
-records of this time are dropped.
+Writes are bounded in number, age and rate, and never delay the response. One thread of a process
+writes at a time. If another thread is writing, a timer writes the record a moment later, so that a
+slow database delays at most one thread. A record that the database refuses is dropped alone. After
+any other failure, writes pause for some seconds, and the records of this time are dropped.
 
-Equal requests of one hour are counted in one record. Above the rate, further records that equal
-no other are counted together.
+Equal requests of one hour are counted in one record. A process counts them in memory, and adds
+their number to the row at the rate of records, at the latest a moment later, or before a reader
+asks for records. Above the rate, further records that equal no other are counted together.
 """
 
 import json
@@ -145,9 +146,9 @@ class Recorder:
             return {}
 
     def record(self, record: RecordedRequest) -> None:
-        """Add the record to those that a timer writes, or count it in an equal one.
+        """Write the record, or count it in the record of equal requests.  Never raises.
 
-        It is dropped if the database fails.  Never raises.
+        The record is written later if another thread writes, and dropped if the database fails.
         """
         if not self.is_enabled:
             return
@@ -155,10 +156,19 @@ class Recorder:
             self.dropped += 1
             return
         with self._counting:
-            if not (record.equal_key in self._keys or self.admits(record.kind)):
+            key = record.equal_key
+            if not (key in self._keys or self.admits(record.kind)):
                 record = _further(record)
+            is_counted = record.equal_key in self._keys
             self._add(record)
-        self._flush_after(1 / self._settings.record_per_second)
+        may_write = not is_counted or self.admits(_REPEATED)
+        if not (may_write and self._writing.acquire(blocking=False)):
+            self._flush_after(1 / self._settings.record_per_second)
+            return
+        try:
+            self._write()
+        finally:
+            self._writing.release()
 
     def _add(self, record: RecordedRequest) -> None:
         """Add the record to those that wait to be written, or count it in an equal one."""
@@ -194,11 +204,11 @@ class Recorder:
 
     def flush(self) -> None:
         """Write the counted requests, and mark the superseded ones.  Never raises."""
-        with self._writing:  # then `_due`, so that one timer at most waits for a slow database
-            with self._counting:
-                self._due = None
-                has_waiting, has_found = bool(self._waiting), bool(self._found)
-            if (has_waiting or has_found) and self._clock() >= self._paused_until:
+        with self._counting:
+            self._due = None
+            has_waiting, has_found = bool(self._waiting), bool(self._found)
+        if (has_waiting or has_found) and self._clock() >= self._paused_until:
+            with self._writing:
                 if has_waiting:
                     self._write()
                 self._supersede()
@@ -211,9 +221,8 @@ class Recorder:
         try:
             if records:
                 self._insert(records)
-            batches, records = 1 + len(records) // PRUNE_BATCH, []
-            for _ in range(batches):
-                self._prune(self._clock())
+            records = []
+            self._prune(self._clock())
         except Exception as error:  # a failure of the recorder must not fail the request
             self._pause(error, records)
 

@@ -222,15 +222,10 @@ def test_a_read_on_one_node_sees_what_another_acknowledged(stores):
     print(f"\nRead after a write on another node: median {sorted(seconds)[50] * 1000:.1f} ms")
 
 
-def call(_seconds, flush):
-    """Stand for the timer of a recorder."""
-    flush()
-
-
 def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
     """Both prune the same rows at once, which Galera notices at the commit of one of them."""
     limits = RecorderSettings(record_max_rows=150, record_per_second=1000)
-    recorders = [Recorder(store, limits, call_after=call) for store in stores]
+    recorders = [Recorder(store, limits) for store in stores]
 
     def record_many(node):
         for number in range(300):
@@ -244,7 +239,7 @@ def test_recorders_on_two_nodes_lose_nothing_and_keep_the_bounds(stores):
 
 
 def test_a_record_that_a_node_refuses_is_dropped_alone(stores):
-    recorder = Recorder(stores[0], RecorderSettings(), call_after=call)
+    recorder = Recorder(stores[0], RecorderSettings())
     for waiting in (record(0), replace(record(1), subject="x" * 300)):
         recorder._add(waiting)
     recorder.record(record(2))

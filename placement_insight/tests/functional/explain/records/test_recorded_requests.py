@@ -22,7 +22,7 @@ from placement_insight.explain.records.http import REASONS
 from placement_insight.explain.records.model import RecordedFilter, first_id
 from placement_insight.explain.records.recorder import Recorder, RecorderSettings
 from placement_insight.explain.records.sql import add, find, hourly
-from placement_insight.tests.support.records import at_once, record
+from placement_insight.tests.support.records import record
 
 HOST = "aaaaaaaa-0000-4000-8000-000000000001"
 CONSUMER = "cccccccc-0000-4000-8000-000000000001"
@@ -438,7 +438,6 @@ def test_without_its_table_nothing_is_slower_or_different(http, store, caplog):
             response = http.get("/allocation_candidates?resources=VCPU:100", headers=LATEST)
             assert response.json["allocation_requests"] == []
             put(http, claim(1, "DISK_GB"), 409)
-        http.get("/insight/requests", headers=HEADERS, status="*")  # writes them first
         lines = loggers.messages(caplog, recorders.LOG, level=logging.WARNING)
         assert sum(line.startswith("Requests cannot be recorded") for line in lines) == 1
     finally:
@@ -455,7 +454,7 @@ def count(store):
 
 def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
     limits = RecorderSettings(record_max_rows=120, record_per_second=1000)
-    hosts = [Recorder(each, limits, call_after=at_once) for each in (store, other_store)]
+    hosts = [Recorder(each, limits) for each in (store, other_store)]
     for number in range(400):
         hosts[number % 2].record(record(number))
         if number % 20 == 0:
@@ -468,7 +467,7 @@ def test_several_hosts_keep_the_table_within_its_bounds(store, other_store):
 
 def test_old_rows_are_removed_when_new_ones_come(store):
     store.write(add, [replace(record(number), id=number) for number in range(150)])
-    recorder = Recorder(store, RecorderSettings(), call_after=at_once)
+    recorder = Recorder(store, RecorderSettings())
     for number in range(150, 152):  # a write removes at most 100 rows
         recorder.record(record(number))
     assert count(store) == 2
@@ -507,7 +506,7 @@ def test_names_with_characters_beyond_the_basic_plane_are_recorded(http, query, 
 @pytest.mark.parametrize("backend", ["mariadb", "postgresql"], indirect=True)
 def test_a_record_that_the_database_refuses_is_dropped_alone(store):
     refused = replace(record(1), subject="x" * 300)
-    recorder = Recorder(store, RecorderSettings(), call_after=at_once)
+    recorder = Recorder(store, RecorderSettings())
     recorder._waiting |= {each.request_id: each for each in (record(0), refused)}  # of others
     for number in (2, 3):
         recorder.record(record(number))

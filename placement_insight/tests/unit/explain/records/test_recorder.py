@@ -12,7 +12,7 @@ from placement.tests.support.waiting import SECONDS_TO_WAIT
 from placement_insight.explain.records import recorder as recorders
 from placement_insight.explain.records.model import LARGEST_ID, RecordedRequest, first_id, new_id
 from placement_insight.explain.records.recorder import Recorder, RecorderSettings
-from placement_insight.tests.support.records import at_once, record
+from placement_insight.tests.support.records import record
 
 
 @dataclass
@@ -75,9 +75,9 @@ def store(monkeypatch):
     return Memory()
 
 
-def new_recorder(store, clock, per_second, call_after=at_once):
+def new_recorder(store, clock, per_second):
     settings = RecorderSettings(record_max_rows=200, record_per_second=per_second)
-    return Recorder(store, settings, clock, clock, call_after)
+    return Recorder(store, settings, clock, clock, lambda *_: None)
 
 
 @pytest.fixture
@@ -173,32 +173,34 @@ def test_a_recorder_that_is_off_writes_nothing(store, clock):
     assert (store.calls, recorder.is_enabled) == (0, False)
 
 
-def test_records_wait_for_one_timer_and_during_a_write_for_the_next_one(store, clock):
-    timers = []
-    recorder = new_recorder(store, clock, 5, lambda seconds, _: timers.append(seconds))
-    recorder.record(record(0))
+def test_a_record_during_a_write_is_written_later(recorder, store):
     store.gate = threading.Event()
-    first = threading.Thread(target=recorder.flush)
+    first = threading.Thread(target=recorder.record, args=[record(0)])
     first.start()
     assert store.entered.wait(SECONDS_TO_WAIT)
     for number in range(1, 4):
         recorder.record(record(number))  # returns at once
-        clock.now += 10
-    assert (store.rows, timers) == ([], [0.2, 0.2])
+    assert store.rows == []
     store.gate.set()
     first.join(SECONDS_TO_WAIT)
     recorder.flush()  # as the timer
     assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
 
 
-def test_of_too_many_that_wait_the_oldest_are_dropped(store, clock, monkeypatch):
+def test_of_too_many_that_wait_the_oldest_are_dropped(unlimited, store, monkeypatch):
     monkeypatch.setattr(recorders, "MOST_WAITING", 100)
-    recorder = new_recorder(store, clock, 1000, lambda *_: None)
-    for number in range(150):
-        recorder.record(record(number))
-    recorder.flush()
-    assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(50, 150)]
-    assert recorder.dropped == 50
+    store.gate = threading.Event()
+    first = threading.Thread(target=unlimited.record, args=[record(0)])
+    first.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    for number in range(1, 151):
+        unlimited.record(record(number))
+    store.gate.set()
+    first.join(SECONDS_TO_WAIT)
+    unlimited.flush()
+    kept = [row.request_id for row in store.rows]
+    assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
+    assert unlimited.dropped == 50
 
 
 # --- failing ------------------------------------------------------------------------------
