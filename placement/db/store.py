@@ -162,8 +162,11 @@ class Store:
                     lambda tx: work(tx, *args, **kwargs), has_waited=has_waited
                 )
             except errors.LockTimeout:
-                has_waited = True
-                raise
+                if has_waited:
+                    raise
+            has_waited = True  # a second is no attempt: the same one waits for longer
+            self._on_conflict()
+            return attempt()
 
         try:
             return retried(attempt, self._max_attempts, self._on_conflict)

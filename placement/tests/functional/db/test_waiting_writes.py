@@ -110,6 +110,15 @@ def test_a_write_that_waits_ends_while_a_client_is_patient(store, process, monke
     assert outcome(process, host)[0]
 
 
+def test_the_only_attempt_waits_for_longer_than_a_second(store, process):
+    host = new_provider(process, VCPU=8)
+    with ThreadPoolExecutor(1) as threads:
+        with locked(store, host):
+            claimed = threads.submit(outcome, process.with_max_attempts(1), host)
+            wait_until(lambda: waiting(process) == 1)
+        assert claimed.result()[0]
+
+
 def test_a_busy_host_gives_each_write_its_turn(process):
     """With slow commits, more writes than places wait for longer than a second."""
     host, clients = new_provider(process, VCPU=100), 18
