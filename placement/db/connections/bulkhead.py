@@ -24,6 +24,8 @@ LONGEST_COMMIT_SECONDS = 30.0
 # A write that takes longer waited for others. Less than the first wait for a lock.
 _LONG_SECONDS = 0.5
 _RECENT_SECONDS = 2.0
+# Disks are as slow as this; a commit that takes longer waits for a standby or for space.
+_SLOW_COMMIT_SECONDS = 2.5
 _TOO_MANY = (
     "As many writes of this process wait for locks or commits as max_waiting_writes allows: see "
     "'Waiting writes' on the page 'High availability' of the documentation."
@@ -100,8 +102,11 @@ class Bulkhead:
 
         Raises: DatabaseUnavailable if too many wait; CommitLost if the commit was canceled.
         """
-        if not self._free_commits.acquire(timeout=0 if self._is_blocked else 1):
-            self.refuse()
+        has_stalled = self._refused_at > self._progressed_at
+        seconds = 1 if has_stalled else _SLOW_COMMIT_SECONDS
+        while not self._free_commits.acquire(timeout=0 if self._is_blocked else seconds):
+            if not self.is_progressing:
+                self.refuse()
         commit = _Commit(connection)
         try:
             if self._cancels_commits:

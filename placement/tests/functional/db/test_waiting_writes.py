@@ -131,6 +131,26 @@ def test_a_busy_host_gives_each_write_its_turn(process):
     assert used(process, host) == {"VCPU": 2 * clients}
 
 
+def test_a_slow_commit_waits_for_another_one(store):
+    """The other one is of a recorder: this process has one thread for requests."""
+    process = Store(replace(store.settings, max_waiting_writes=0))
+    host, committing = new_provider(process, VCPU=8), threading.Event()
+
+    def commit_slowly(_connection):
+        committing.set()
+        time.sleep(1.5)
+
+    sa.event.listen(process.engines().writer, "commit", commit_slowly)
+    with ThreadPoolExecutor(1) as threads:
+        other = threads.submit(
+            process.write, lambda tx: tx.connection.execute(sa.text("SELECT 1"))
+        )
+        assert committing.wait(10)
+        assert outcome(process, host)[0]
+        other.result()
+    process.dispose()
+
+
 @pytest.fixture
 def without_standby(backend):
     """A server whose synchronous standby is missing, and a store."""
