@@ -75,6 +75,9 @@ class DashboardMiddleware:
         response = webob.Response(
             self._files[name], content_type=mimetypes.guess_type(name)[0], charset="UTF-8"
         )
+        # WebOb's conditional responses raise for malformed ranges and dates, and take seconds for
+        # long ones, without authentication
         response.md5_etag()
-        response.conditional_response = True
+        if response.etag in request.if_none_match:
+            return webob.Response(status=304, etag=response.etag)
         return response

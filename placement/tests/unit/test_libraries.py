@@ -33,7 +33,7 @@ SETTABLE = {
     *("check_hostname", "verify_mode"),  # ssl.SSLContext
     "isolation_level",  # sqlite3.Connection
     "writeable",  # the flags of an array of numpy
-    *("body", "app_iter", "content_length", "conditional_response"),  # webob.Response
+    *("body", "app_iter", "content_length"),  # webob.Response
     "is_disconnect",  # SQLAlchemy's ExceptionContext
     "instance",  # jsonschema's ValidationError
     *("use_conf", "suppress_default_change_warnings"),  # oslo.policy's Enforcer

@@ -1,6 +1,7 @@
 """The dashboard's files: where they are served, with which headers, and what is passed on."""
 
 import re
+import time
 
 import pytest
 import webtest
@@ -75,6 +76,22 @@ def test_a_file_that_is_current_is_not_sent_again(app):
         status=304,
     )
     assert again.body == b""
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        ("Range", "bytes=0-" + "9" * 32_000),
+        ("Range", "bytes=" + " " * 60_000),
+        ("If-Modified-Since", "Mon, 99 Jan 99999 99:99:99 GMT"),
+        ("If-Modified-Since", "Mon, 01 Jan " + "9" * 4_000 + " 00:00:00 GMT"),
+    ],
+)
+def test_malformed_ranges_and_dates_are_ignored(app, header):
+    seconds = time.process_time()
+    response = app.get("/insight/page/dashboard.js", headers=dict([header]))
+    assert response.body == (STATIC / "dashboard.js").read_bytes()
+    assert time.process_time() - seconds < 1
 
 
 def test_the_page_has_no_inline_code_and_names_no_other_host():
