@@ -43,6 +43,7 @@ _SUPERSEDE_AFTER_SECONDS = 5.0
 _MOST_KEYS = 10_000
 _MOST_FOUND = 10_000
 _SECONDS_BETWEEN_WARNINGS = 60.0
+_MOST_SECONDS_OF_READERS = 1.0
 _ATTEMPTS = 8  # processes count equal requests in one row
 _CPU_OF_EXPLANATIONS = 0.05  # seconds of CPU time per second
 _MOST_CPU_AT_ONCE = 0.5
@@ -87,8 +88,10 @@ class Recorder:
         self._store = store.with_max_attempts(_ATTEMPTS)
         self._clock = clock
         self._thread_time = thread_time
-        self._call_after = call_after or start_timer
         self._writing = threading.Lock()
+        timers = self._writing, call_after or start_timer
+        self._write_later = _Delayed(1 / settings.record_per_second, self._write, *timers)
+        self._supersede_later = _Delayed(_SUPERSEDE_AFTER_SECONDS, self._supersede, *timers)
         self._unpruned = PRUNE_AFTER_ROWS  # a process that starts prunes with its first row
         self._pruned_at = 0.0
         self._paused_until = self._warned_at = float("-inf")
@@ -97,7 +100,6 @@ class Recorder:
         self._keys: set[str | None] = set()  # of records that this process wrote or will write
         self._waiting: dict[str, RecordedRequest] = {}
         self._found: dict[str, tuple[datetime, float]] = {}
-        self._due: float | None = None  # when a timer writes the counts
 
     def admits(self, kind: str) -> bool:
         """Count a record of this kind if the rate allows it; return whether it does."""
@@ -152,7 +154,7 @@ class Recorder:
         """
         if not self.is_enabled:
             return
-        if self._clock() < self._paused_until:
+        if self._is_paused:
             self.dropped += 1
             return
         with self._counting:
@@ -163,7 +165,7 @@ class Recorder:
             self._add(record)
         may_write = not is_counted or self.admits(_REPEATED)
         if not (may_write and self._writing.acquire(blocking=False)):
-            self._flush_after(1 / self._settings.record_per_second)
+            self._write_later.start()
             return
         try:
             self._write()
@@ -191,53 +193,51 @@ class Recorder:
                 self._found.clear()
             at = datetime.now(UTC).replace(tzinfo=None)
             self._found |= dict.fromkeys(keys, (at, self._clock() + _SUPERSEDE_AFTER_SECONDS))
-        self._flush_after(_SUPERSEDE_AFTER_SECONDS)
-
-    def _flush_after(self, seconds: float) -> None:
-        """Write the counts after some time, or earlier."""
-        due = self._clock() + seconds
-        with self._counting:
-            if self._due is not None and self._due <= due:
-                return
-            self._due = due
-        self._call_after(seconds, self.flush)
+        self._supersede_later.start()
 
     def flush(self) -> None:
-        """Write the counted requests, and mark the superseded ones.  Never raises."""
-        with self._counting:
-            self._due = None
-            has_waiting, has_found = bool(self._waiting), bool(self._found)
-        if (has_waiting or has_found) and self._clock() >= self._paused_until:
-            with self._writing:
-                if has_waiting:
-                    self._write()
+        """Write the counted requests, and mark the superseded ones.  Never raises.
+
+        Waits one second at most for another thread that writes.
+        """
+        if self._writing.acquire(timeout=_MOST_SECONDS_OF_READERS):
+            try:
+                self._write()
                 self._supersede()
+            finally:
+                self._writing.release()
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._clock() < self._paused_until
 
     def _write(self) -> None:
+        if self._is_paused or not self._waiting:
+            return
         with self._counting:
             waiting, self._waiting = self._waiting, {}
         # in an order that avoids deadlocks
         records = sorted(waiting.values(), key=lambda record: record.equal_key)
         try:
-            if records:
-                self._insert(records)
+            self._insert(records)
             records = []
             self._prune(self._clock())
         except Exception as error:  # a failure of the recorder must not fail the request
             self._pause(error, records)
 
     def _supersede(self) -> None:
+        if self._is_paused or not self._found:
+            return
         with self._counting:
             found = {each: at for each, (at, _) in self._found.items()}
             now, pending = self._clock(), self._found
             self._found = {each: (at, end) for each, (at, end) in pending.items() if now < end}
         try:
-            if found:
-                sql.supersede(self._store, found)
+            sql.supersede(self._store, found)
         except Exception as error:  # as above; nothing is lost but marks
             LOG.debug("Superseded requests cannot be marked: %s", error)
         if self._found:
-            self._flush_after(_SUPERSEDE_AFTER_SECONDS)
+            self._supersede_later.start()
 
     def _pause(self, error: Exception, records: Iterable[RecordedRequest] = ()) -> None:
         self._paused_until = self._clock() + _PAUSE_SECONDS
@@ -302,3 +302,35 @@ class _Allowance:
 
     left: float
     at: float
+
+
+class _Delayed:
+    """Work that another thread does later, with a lock; one thread at most waits to do it."""
+
+    def __init__(
+        self,
+        seconds: float,
+        work: Callable[[], None],
+        lock: threading.Lock,
+        call_after: Callable[[float, Callable[[], None]], None],
+    ) -> None:
+        self._seconds = seconds
+        self._work = work
+        self._lock = lock
+        self._call_after = call_after
+        self._waits = threading.Lock()
+
+    def start(self) -> None:
+        """Start the thread unless one waits; if the system refuses, the next call tries again."""
+        if not self._waits.acquire(blocking=False):
+            return
+        try:
+            self._call_after(self._seconds, self._run)
+        except RuntimeError as error:  # can't start new thread
+            self._waits.release()
+            LOG.debug("Records are written later: %s", error)
+
+    def _run(self) -> None:
+        with self._lock:
+            self._waits.release()
+            self._work()

@@ -1,6 +1,7 @@
 """The recorder, on a store that is slow, away, or counts."""
 
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ from placement.tests.support.loggers import messages
 from placement.tests.support.waiting import SECONDS_TO_WAIT
 from placement_insight.explain.records import recorder as recorders
 from placement_insight.explain.records.model import LARGEST_ID, RecordedRequest, first_id, new_id
-from placement_insight.explain.records.recorder import Recorder, RecorderSettings
+from placement_insight.explain.records.recorder import Recorder, RecorderSettings, start_timer
 from placement_insight.tests.support.records import record
 
 
@@ -201,6 +202,79 @@ def test_of_too_many_that_wait_the_oldest_are_dropped(unlimited, store, monkeypa
     kept = [row.request_id for row in store.rows]
     assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
     assert unlimited.dropped == 50
+
+
+# --- timers -------------------------------------------------------------------------------
+
+
+def storm(recorder, number):
+    """Accept one write, and refuse three, more than the rate admits."""
+    recorder.found(f"consumer-{number}")
+    for each in range(3):
+        recorder.record(record(3 * number + each))
+
+
+def test_one_timer_waits_for_each_job_whatever_the_load(store, clock):
+    timers = []
+    settings = RecorderSettings(record_per_second=5)
+    call_after = lambda *timer: timers.append((clock.now, *timer))  # noqa: E731
+    recorder = Recorder(store, settings, clock, clock, call_after)
+    for number in range(400):  # 40 seconds
+        storm(recorder, number)
+        if number % 50 == 0:
+            recorder.flush()  # of a reader
+        assert sorted(seconds for _, seconds, _ in timers) in ([0.2, 5.0], [5.0])
+        clock.now += 0.1
+        for timer in [each for each in timers if sum(each[:2]) <= clock.now]:
+            timers.remove(timer)
+            timer[2]()
+    assert len(store.superseding) == 8 + 7  # of readers and of the timer
+
+
+def test_threads_do_not_pile_up_before_a_slow_database(store, monkeypatch):
+    monkeypatch.setattr(recorders, "_SUPERSEDE_AFTER_SECONDS", 0.01)
+    recorder = Recorder(store, RecorderSettings(record_per_second=100), call_after=start_timer)
+    store.gate = threading.Event()
+    before = set(threading.enumerate())
+    writer = threading.Thread(target=storm, args=[recorder, 0])
+    writer.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    for number in range(1, 200):
+        storm(recorder, number)
+        time.sleep(0.001)
+    added = set(threading.enumerate()) - before
+    assert len(added) == 3  # the one that writes, and one for each job
+    store.gate.set()
+    monkeypatch.setattr(recorders, "_SUPERSEDE_AFTER_SECONDS", 0)  # ends the marks
+    for thread in added:
+        thread.join(SECONDS_TO_WAIT)
+
+
+def test_a_reader_does_not_wait_for_a_slow_database(recorder, store, monkeypatch):
+    monkeypatch.setattr(recorders, "_MOST_SECONDS_OF_READERS", 0.01)
+    store.gate = threading.Event()
+    writer = threading.Thread(target=recorder.record, args=[record()])
+    writer.start()
+    assert store.entered.wait(SECONDS_TO_WAIT)
+    recorder.flush()
+    assert store.rows == []
+    store.gate.set()
+    writer.join(SECONDS_TO_WAIT)
+
+
+def test_an_accepted_write_succeeds_where_no_thread_can_be_started(store, clock):
+    started = []
+
+    def call_after(seconds, _work):
+        started.append(seconds)
+        raise RuntimeError("can't start new thread")
+
+    recorder = Recorder(store, RecorderSettings(), clock, clock, call_after)
+    recorder.found("global-1")
+    recorder.found("global-2")
+    assert started == [5.0, 5.0]
+    recorder.flush()
+    assert store.superseding == [["global-1", "global-2"]]
 
 
 # --- failing ------------------------------------------------------------------------------
