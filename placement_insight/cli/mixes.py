@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from osc_lib.exceptions import CommandError
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from placement_insight.plan.capacity.flavors import OfFlavor
 
 Pairs = list[tuple[str, str]]
+
+
+class ShapeOfMix(NamedTuple):
+    """A query, how often a mix has it, and what its flavor requires beside it."""
+
+    query: str
+    share: str
+    not_counted: Sequence[str] = ()
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +63,8 @@ def fleet_of(names: CommandNames, arguments: argparse.Namespace) -> Pairs:
     return pairs
 
 
-def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
-    """Return the parameters of a mix.  Raises: CommandError."""
+def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Sequence[ShapeOfMix]:
+    """Return the shapes of a mix.  Raises: CommandError."""
     parts = [text.partition("=") for text in texts]
     for number, _, shape in parts:
         if not number.isdecimal() or not shape:
@@ -64,19 +72,26 @@ def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Pairs:
                 f"--mix {number}={shape}: write it as <number>=<flavor> or <number>=<query>, as "
                 "in 20=resources=VCPU:8."
             )
-    flavors = (
-        requests_of_flavors(app) if any(not _is_query(shape) for _, _, shape in parts) else {}
-    )
-    unknown = [shape for _, _, shape in parts if not _is_query(shape) and shape not in flavors]
-    if unknown:
+    named = [shape for _, _, shape in parts if not _is_query(shape)]
+    flavors = requests_of_flavors(app) if named else {}
+    if unknown := [shape for shape in named if shape not in flavors]:
         raise CommandError(
             f"Nova has no flavor {', '.join(unknown)}. It has: {', '.join(sorted(flavors))}."
         )
-    pairs = []
-    for number, _, shape in parts:
-        query = shape if _is_query(shape) else urlencode(flavors[shape].request, safe=":,!")
-        pairs += [("shape", query), ("share", number)]
-    return pairs
+    of_flavors = {
+        name: (urlencode(flavors[name].request, safe=":,!"), flavors[name].not_counted)
+        for name in named
+    }
+    return [
+        ShapeOfMix(query, number, not_counted)
+        for number, _, shape in parts
+        for query, not_counted in (of_flavors.get(shape, (shape, ())),)
+    ]
+
+
+def pairs_of(mix: Sequence[ShapeOfMix]) -> Pairs:
+    """Return the parameters of a mix."""
+    return [pair for each in mix for pair in (("shape", each.query), ("share", each.share))]
 
 
 def _is_query(text: str) -> bool:
@@ -94,12 +109,19 @@ def requests_of_flavors(app: OpenStackShell) -> "Mapping[str, OfFlavor]":
 def shape_line(shape: Response) -> str:
     """Return the number of a shape of a mix, its query, and how often it fits alone.
 
-    >>> shape_line({"share": 20, "query": "resources=VCPU:8", "claims": 75, "at_most": 75})
-    '20 x resources=VCPU:8 (75 if nothing else is claimed)'
+    >>> shape = {"share": 20, "query": "resources=VCPU:8", "claims": 75, "at_most": 75}
+    >>> shape_line({**shape, "not_counted": ["hw:numa_nodes=1"]})
+    '20 x resources=VCPU:8 (75 if nothing else is claimed); not counted: hw:numa_nodes=1'
     """
     more = "" if shape["claims"] == shape["at_most"] else " or more"
     alone = f"{shape['claims']}{more} if nothing else is claimed"
-    return printable(f"{shape['share']} x {shape['query']} ({alone})")
+    text = f"{shape['share']} x {shape['query']} ({alone})"
+    return printable(text) + not_counted_text(shape["not_counted"])
+
+
+def not_counted_text(extra_specs: Sequence[str]) -> str:
+    """Return the end of the line of a flavor: the extra specs that its request does not have."""
+    return printable(f"; not counted: {', '.join(extra_specs)}") if extra_specs else ""
 
 
 def fleet_line(host: Response) -> str:

@@ -89,18 +89,24 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             return tuple(map(printable, capacities)), [
                 Shown(capacity, _summary) for capacity in capacities.values()
             ]
-        if parsed_args.mix:
+        mix = mixes.mix_of(self.app, parsed_args.mix)
+        if mix:
             if explanation_command.has_request(parsed_args):
                 raise CommandError("Give either --mix or the options of a request.")
-            shape = mixes.mix_of(self.app, parsed_args.mix)
+            request = mixes.pairs_of(mix)
         else:
             resolve_groups(names, parsed_args)
             request = explanation_command.pairs_of(
                 parsed_args, "Give --resource, --query, --mix or --flavors."
             )
-            shape = _on_enabled_hosts(request, parsed_args)
-        document = get(self.app, "/capacity", [*shape, ("by", parsed_args.by), *fleet])
+            request = _on_enabled_hosts(request, parsed_args)
+        document = get(self.app, "/capacity", [*request, ("by", parsed_args.by), *fleet])
         fields = {name: value for name, value in document.items() if name != "version"}
+        if mix:
+            fields["shapes"] = [
+                {**alone, "not_counted": shape.not_counted}
+                for alone, shape in zip(fields["shapes"], mix, strict=True)
+            ]
         fields |= {name: aligned(fields[name]) for name in _AMOUNTS}
         fields |= {
             name: Shown(fields[name], by_line(text))
@@ -319,6 +325,5 @@ def _summary(capacity: Capacity) -> str:
     roots = capacity["roots"]
     text = f"{capacity['claims']}{more} on {roots} {nouns(roots, 'root')}"
     text += f"; limited by {limited_by}" if limited_by else ""
-    if capacity["not_counted"]:
-        text += printable(f"; not counted: {', '.join(capacity['not_counted'])}")
+    text += mixes.not_counted_text(capacity["not_counted"])
     return "\n".join([text, _of_groups(capacity["by"])] if capacity["by"] else [text])

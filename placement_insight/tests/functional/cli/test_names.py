@@ -127,8 +127,15 @@ def test_capacity_is_shown_for_a_mix_of_flavors_and_queries(openstack, nova):
             "share": 2,
             "claims": 9,
             "at_most": 9,
+            "not_counted": ["hw:numa_nodes=1"],
         },
-        {"query": "resources=VCPU:8", "share": 1, "claims": 4, "at_most": 4},
+        {
+            "query": "resources=VCPU:8",
+            "share": 1,
+            "claims": 4,
+            "at_most": 4,
+            "not_counted": [],
+        },
     ]
     more = openstack(command, *mix, "--like=cn1.example.org=10")
     assert more["claims"] == capacity["claims"] + 10
@@ -137,6 +144,7 @@ def test_capacity_is_shown_for_a_mix_of_flavors_and_queries(openstack, nova):
     shown = table(openstack, command, *mix, "--like=cn1.example.org=10")
     assert "10 hosts like cn1.example.org" in shown
     assert "1 x resources=VCPU:8 (24 if nothing else is claimed)" in shown
+    assert "; not counted: hw:numa_nodes=1 " in shown
     by_flavor = openstack(command, "--flavors", "--like=cn1.example.org=10")
     assert by_flavor["small"]["claims"] == 9 + 40
 
