@@ -33,11 +33,11 @@ def replace_durably(path: Path, text: str) -> None:
 def open_own(path: str, flags: int) -> int:
     """Open a file of this user or root that no other user can write, by its group either.
 
-    Only this user can read a file that is created. Raises: OSError for other files and for
-    symbolic links.
+    Only this user can read a file that is created. Raises: OSError for other files, for symbolic
+    links, and at once for pipes without a writer.
     """
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
         if error.errno == errno.ELOOP:
             error.strerror = "This is a symbolic link; name the file itself"
@@ -49,6 +49,8 @@ def open_own(path: str, flags: int) -> int:
 
 
 def _problem(status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):
+        return "This is not a regular file. Name a file that `--plan` or `--apply` has written"
     if status.st_uid not in {0, os.geteuid()}:
         return "Another user owns this file. Read a copy of your own, then use the copy"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -68,9 +68,9 @@ class Journal:
             raise CommandError(
                 f"Another program writes to {path}. Wait until it has exited, then try again."
             ) from None
-        text = file.read().decode()
-        self.recorded = {} if is_begun(text) else _recorded(text, path, header)
-        self._end = len(text[: text.rfind("\n") + 1].encode())
+        content = file.read()
+        self.recorded = _recorded(content, path, header)
+        self._end = content.rfind(b"\n") + 1
         file.truncate(self._end)
         if not self._end:
             self.append(header)
@@ -90,9 +90,12 @@ class Journal:
         self._end += len(encoded)
 
 
-def _recorded(text: str, path: Path, header: Header) -> dict[str, Entry]:
+def _recorded(content: bytes, path: Path, header: Header) -> dict[str, Entry]:
     """Return the last entry of each action, by the line of the action."""
     try:
+        text = content.decode()
+        if is_begun(text):
+            return {}
         file = read_file(text)
         if (file.header.kind, file.header.plan) != (UNDO, header.plan):
             raise CommandError(
@@ -100,6 +103,10 @@ def _recorded(text: str, path: Path, header: Header) -> dict[str, Entry]:
                 "it."
             )
         return latest_entries(file)
+    except UnicodeDecodeError as error:
+        raise CommandError(
+            f"{path} is not an undo file: it is not UTF-8. Name another by --undo, or move it."
+        ) from error
     except InvalidRepairFile as error:
         raise CommandError(f"{path}: {error}") from error
 

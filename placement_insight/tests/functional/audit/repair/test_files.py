@@ -90,3 +90,19 @@ def test_a_file_of_another_user_is_refused(planned, apply, run_audit, kind):
     path = planned.with_name(kind)
     os.chown(path, NOBODY, NOBODY)
     assert run_audit("--apply", path)[::2] == (1, f"placement-manage: {path}: {FOREIGN}\n")
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(planned, run_audit):
+    pipe = planned.with_name("pipe")
+    os.mkfifo(pipe)
+    for arguments in (("--apply", pipe), ("--apply", planned, "--undo", pipe)):
+        status, _, error = run_audit(*arguments)
+        assert (status, f"{pipe}: This is not a regular file" in error) == (1, True)
+
+
+def test_an_undo_file_that_is_not_text_is_kept(planned, run_audit):
+    undo = planned.with_name("plan.undo")
+    undo.write_bytes(b"\xff\n")
+    undo.chmod(0o600)
+    assert f"{undo} is not an undo file: it is not UTF-8." in run_audit("--apply", planned)[2]
+    assert undo.read_bytes() == b"\xff\n"
