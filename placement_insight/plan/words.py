@@ -137,7 +137,9 @@ def of_move(holder: Holder, target: str) -> str:
     """Return the command of a move; only servers have one."""
     if holder.type not in {None, "INSTANCE"}:
         return f"{holder.type} {holder.uuid} moves to {target}"
-    return f"openstack server migrate --live-migration --host {shlex.quote(target)} {holder.uuid}"
+    return (
+        f"openstack server migrate --live-migration {shlex.join(['--host', target, holder.uuid])}"
+    )
 
 
 def grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:

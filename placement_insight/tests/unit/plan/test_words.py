@@ -54,8 +54,8 @@ def test_room(count, is_minimal, text):
 
 
 def test_only_servers_have_a_command():
-    assert words.of_move(Holder("a", None, "p", {}), "cn 2") == (
-        "openstack server migrate --live-migration --host 'cn 2' a"
+    assert words.of_move(Holder("a;reboot", None, "p", {}), "cn 2") == (
+        "openstack server migrate --live-migration --host 'cn 2' 'a;reboot'"
     )
     assert words.of_move(Holder("a", "VOLUME", "p", {}), "cn2") == "VOLUME a moves to cn2"
 
