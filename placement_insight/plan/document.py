@@ -10,7 +10,7 @@ from placement_insight.documents import Json, document
 from placement_insight.plan import words
 from placement_insight.plan.drain import Drain
 from placement_insight.plan.hypothetical import Taken
-from placement_insight.plan.model import Holder, Keep, Needs, NeedsReader, Scene, Verdict
+from placement_insight.plan.model import Holder, Keep, Move, Needs, NeedsReader, Scene, Verdict
 from placement_insight.plan.room import Rooms, Task
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
 from placement_insight.plan.survival import Domain, Outcome
@@ -23,6 +23,9 @@ ASSUMES: Final = (
     "What a sharing provider supplies stays there if it also shares with the target.",
     "Nothing else changes, and the moves are made in this order.",
 )
+
+_NO_DEVICES: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "NET_")
+"""How the names begin of the classes that Nova moves by live migration, on any provider."""
 
 OF_GROUPS: Final = (
     "The plan keeps the rules of server groups; only Nova knows images, pinning, ports and host "
@@ -53,7 +56,7 @@ def of_drain(
                 "from": [provider(snapshot, row) for row in reader.roots(move.holder.allocations)],
                 "to": [provider(snapshot, move.root)],
                 "allocations": _by_uuid(snapshot, move.allocations),
-                "text": words.of_move(move.holder, provider(snapshot, move.root)["name"]),
+                "text": _command(snapshot, move),
             }
             for move in result.moves[:limit]
         ),
@@ -141,7 +144,7 @@ def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
                         **_consumer(each.holder, "uuid"),
                         "frees": each.frees,
                         "to": provider(snapshot, each.move.root) if each.move else None,
-                        "text": words.of_move(each.holder, names[each.move.root])
+                        "text": _command(snapshot, each.move)
                         if each.move
                         else f"{each.holder.uuid} must be evicted",
                         "allocations": _by_uuid(snapshot, each.move.allocations)
@@ -184,6 +187,15 @@ def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:
     """Return the UUID and the name of a provider."""
     identity = snapshot.entries.state(row).provider
     return {"uuid": identity.uuid, "name": identity.name}
+
+
+def _command(snapshot: Snapshot, move: Move) -> str:
+    has_devices = any(
+        snapshot.forest.root.item(row) == move.root != row and not name.startswith(_NO_DEVICES)
+        for name, row in move.allocations
+    )
+    target = provider(snapshot, move.root)["name"]
+    return words.of_move(move.holder, target, has_devices=has_devices)
 
 
 def _consumer(holder: Holder, key: str = "consumer") -> Mapping[str, str | None]:

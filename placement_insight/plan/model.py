@@ -30,7 +30,7 @@ from placement.core.requirement import (
 )
 from placement.core.search.anchors import roots_in_aggregates
 from placement.core.search.slots import SlottedRequest
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Mask, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.plan.cells import NO_CELLS, Cells, InCell
 from placement_insight.plan.hypothetical import Taken, without
@@ -79,19 +79,30 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherRoot:
+    """A target is not the root that a consumer leaves: Nova moves no server within its host."""
+
+    root: int
+
+    def providers(self, snapshot: Snapshot) -> Mask:
+        """Return all providers but the root."""
+        return ~mask_of(numbers([self.root]), snapshot.size)
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """The needs of a consumer, and what a target must have: its aggregates and traits to keep.
 
     ``others`` are the amounts of the other providers of its tree, ``shared`` the amounts on
     sharing providers by row. ``resident`` are its amounts on providers of its tree that remain:
-    they are free for the consumer itself.
+    other consumers can have them afterwards.
     """
 
     unsuffixed: Resources
     others: tuple[Resources, ...]
     shared: tuple[tuple[int, Resources], ...]
     resident: tuple[tuple[tuple[str, int], int], ...]
-    of_root: frozenset[ProviderRequirement | InCell]
+    of_root: frozenset[ProviderRequirement | InCell | OtherRoot]
 
     @property
     def total(self) -> Counter[str]:
@@ -261,7 +272,11 @@ class NeedsReader:
         self._sharing = snapshot.sharing.mask(snapshot.size)
         self._drained = drained
         self._of_root = cache(
-            lambda root: keep.cells.of(root) | keep.of(snapshot.entries.state(root))
+            lambda root: (
+                keep.cells.of(root)
+                | keep.of(snapshot.entries.state(root))
+                | (frozenset() if drained[root] else {OtherRoot(root)})
+            )
         )
         self._known: dict[Needs, Needs] = {}
 

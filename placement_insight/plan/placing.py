@@ -57,22 +57,16 @@ class Placement:
         for each in self._scene.variants(demand.needs):
             allowed = groups.allowed(server, each.targets, self._roots)
             variant = replace(each, targets=allowed)
-            if demand.needs.resident:
-                left = [holder for holder in left if self._fill(variant, [holder])]
-            else:
-                left = self._fill(variant, left)
+            left = self._fill(variant, left)
         return left
 
     def _fill(self, variant: Variant, holders: Sequence[Holder]) -> Sequence[Holder]:
         """Place consumers on the targets of a variant; return the remaining consumers."""
-        resident = dict(variant.needs.resident)
-        own = {key: -amount for key, amount in resident.items()}
         while holders:
-            snapshot = claimed(self.after, own)
             remaining = list(holders)
             taken: Counter[tuple[str, int]] = Counter()
-            for root, amounts in self._until_deadline(snapshot, variant):
-                count = min(_times(snapshot, amounts, taken), len(remaining))
+            for root, amounts in self._until_deadline(self.after, variant):
+                count = min(_times(self.after, amounts, taken), len(remaining))
                 for holder in remaining[:count]:
                     self.moves.append(Move(holder, root, amounts + variant.kept))
                     if holder.uuid in self._scene.groups:
@@ -82,10 +76,7 @@ class Placement:
                 remaining = remaining[count:]
                 if not remaining:
                     break
-            added = {key: amount - resident.get(key, 0) for key, amount in taken.items()}
-            self.after = claimed(
-                self.after, {key: amount for key, amount in added.items() if amount > 0}
-            )
+            self.after = claimed(self.after, taken)
             if len(remaining) == len(holders):
                 return remaining
             holders = remaining

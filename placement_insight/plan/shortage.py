@@ -16,7 +16,7 @@ from placement.core.snapshot.rows import AmountArray, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
 from placement_insight.plan.cells import InCell
-from placement_insight.plan.model import Needs, Resources, Scene
+from placement_insight.plan.model import Needs, OtherRoot, Resources, Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,10 @@ def shortage_of(scene: Scene, snapshot: Snapshot, needs: Needs) -> Shortage:
 
 def _no_target(scene: Scene, needs: Needs) -> NoTarget:
     """Return what no other host has, or not at once."""
-    in_cell = next((each for each in needs.of_root if isinstance(each, InCell)), None)
+    other = frozenset(each for each in needs.of_root if isinstance(each, InCell | OtherRoot))
+    in_cell = next((each for each in other if isinstance(each, InCell)), None)
     cell, problem = (in_cell.name, in_cell.problem) if in_cell else ("", "")
-    enabled = scene.targets(replace(needs, of_root=frozenset({in_cell} if in_cell else ())))
+    enabled = scene.targets(replace(needs, of_root=other))
     if not enabled.any():
         return NoTarget(cell=cell, problem=problem)
     having = {each: (enabled & each.providers(scene.remaining)).any() for each in needs.of_root}

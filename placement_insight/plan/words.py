@@ -133,13 +133,18 @@ def of_room(root: str, room: Room, names: Mapping[int, str]) -> str:
     return f"{root}: {count} {nouns(count, 'consumer')} {what}: {', '.join(leaving)}"
 
 
-def of_move(holder: Holder, target: str) -> str:
-    """Return the command of a move; only servers have one."""
+def of_move(holder: Holder, target: str, *, has_devices: bool = False) -> str:
+    """Return the command of a move; only servers have one.
+
+    Nova refuses the live migration of most devices: such servers are migrated while they are off.
+    """
     if holder.type not in {None, "INSTANCE"}:
         return f"{holder.type} {holder.uuid} moves to {target}"
-    return (
-        f"openstack server migrate --live-migration {shlex.join(['--host', target, holder.uuid])}"
-    )
+    to_target = shlex.join(["--host", target, holder.uuid])
+    if has_devices:
+        confirm = f"openstack server migration confirm {shlex.quote(holder.uuid)}"
+        return f"openstack server migrate --wait {to_target} && {confirm}"
+    return f"openstack server migrate --live-migration {to_target}"
 
 
 def grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -322,6 +322,7 @@ class BruteForce:
         return (
             state.provider.parent_uuid is None
             and at not in case.drained
+            and at != source  # nova moves no server within its host
             and DISABLED not in state.traits
             and (not case.keeps_aggregates or left.aggregates <= state.aggregates)
             and (not case.prefixes or prefixed <= state.traits)

@@ -186,9 +186,15 @@ def test_trees_with_devices_and_shared_storage(http, store):
     assert plan["verdict"] == "fits"
     assert all(move["allocations"][storage] == {"DISK_GB": 50} for move in plan["moves"])
     assert all(move["from"][0]["uuid"] == trees[0][0] for move in plan["moves"])
-    # another GPU of the same host can serve a consumer whose GPU is gone
+    # nova moves no server to another GPU of its host, nor a server with a device while it runs
     of_gpu = drained(http, provider=[trees[0][1]])
     assert (of_gpu["consumers"], of_gpu["verdict"]) == (2, "fits")
+    assert all(move["to"] != move["from"] for move in of_gpu["moves"])
+    uuid, target = of_gpu["moves"][0]["consumer"], of_gpu["moves"][0]["to"][0]["name"]
+    assert of_gpu["moves"][0]["text"] == (
+        f"openstack server migrate --wait --host {target} {uuid} && "
+        f"openstack server migration confirm {uuid}"
+    )
     assert follow(http, plan, trees[0])
 
 
@@ -368,6 +374,7 @@ def test_only_storage_that_a_host_can_use_counts_as_free(http, store):
         for each in (storage, host):
             configure(http, each, "aggregates", [aggregate])
         claim(http, {host: {"VCPU": 3}, storage: {"DISK_GB": 20}})
+    configure(http, new_provider(store, VCPU=8), "aggregates", [RACK])
     plan = drained(http, provider=[storages[0]])
     assert plan["reasons"] == ["needs 20 DISK_GB; no host that may take it has any free"]
     assert drained(http, provider=[storages[0]], keep=["none"])["verdict"] == "fits"

@@ -57,6 +57,9 @@ def test_only_servers_have_a_command():
     assert words.of_move(Holder("a;reboot", None, "p", {}), "cn 2") == (
         "openstack server migrate --live-migration --host 'cn 2' 'a;reboot'"
     )
+    assert words.of_move(Holder("a", None, "p", {}), "cn2", has_devices=True) == (
+        "openstack server migrate --wait --host cn2 a && openstack server migration confirm a"
+    )
     assert words.of_move(Holder("a", "VOLUME", "p", {}), "cn2") == "VOLUME a moves to cn2"
 
 
