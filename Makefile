@@ -21,7 +21,7 @@ SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb pack
 	placement_db_tools/*.sh placement_insight/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard demo help serve test test-service test-insight test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
+.PHONY: screenshots dashboard demo help serve test test-long test-service test-insight test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -32,14 +32,19 @@ serve: $(VENV)/.serve  ## Serve Placement on 127.0.0.1 from SQLite, ready for us
 demo: $(VENV)/.serve  ## Serve a realistic cloud of 300 hosts to try commands and dashboard (PORT=8778)
 	@$(BIN)/placement-api --port $(PORT) --development $(SERVE)/demo --demo
 
-# A real Keystone is in the functional tests only. One process writes samples (DOCS_SAMPLES=write).
-PYTEST = -m pytest --durations 25 --durations-min 5 -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup
+# The tests of a part are all of its tests; otherwise, `make test-long` runs those that are long, with
+# a real Keystone among them. One process writes samples (DOCS_SAMPLES=write).
+SELECTED = $(if $(filter file,$(origin T)),-m "not long")
+PYTEST = -m pytest --durations 25 --durations-min 5 -n $(if $(DOCS_SAMPLES),0,$(J)) --dist loadgroup $(SELECTED)
 SERVICE := .service
 OF_SERVICE = $(filter placement placement/%,$(T))
 OF_INSIGHT = $(filter-out placement placement/%,$(T))
 PURE = placement/tests/unit% placement/tests/property% placement_insight/tests/unit% placement_insight/tests/property%
-KEYSTONE = $(if $(filter-out $(PURE),$(T)),.keystone/.installed)
-test: $(if $(OF_SERVICE),test-service) $(if $(OF_INSIGHT),test-insight)  ## Run all tests, each storey by itself (T=path for a part)
+KEYSTONE = $(if $(findstring not long,$(SELECTED)),,$(if $(filter-out $(PURE),$(T)),.keystone/.installed))
+test: $(if $(OF_SERVICE),test-service) $(if $(OF_INSIGHT),test-insight)  ## Run all tests but long ones, each storey by itself (T=path for a part, with its long tests)
+
+test-long:  ## Run the long tests: outages, races, web servers, dashboard, all databases (T=path)
+	$(MAKE) test SELECTED='-m long'
 
 test-service: $(SERVICE)/.installed $(KEYSTONE)  ## Run the tests of the service, where what operators see is not installed
 	cd $(SERVICE)/checkout && env -u PYTHONDONTWRITEBYTECODE ../environment/bin/python $(PYTEST) $(or $(OF_SERVICE),placement)
@@ -126,7 +131,7 @@ format: $(VENV)/.lint  ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-check: lint test docs  ## What CI runs
+check: lint test test-long docs  ## What CI runs
 
 bench: $(VENV)/.bench  ## Compare with openstack-placement (QUICK=1, DATABASE=postgresql, sqlite, mariadb-mysqlclient)
 	$(BIN)/python -m bench --database $(DATABASE) $(if $(QUICK),--quick) $(if $(RECORD),--record)

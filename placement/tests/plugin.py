@@ -1,7 +1,8 @@
 """Fixtures of all tests: databases of each kind, stores, and the service.
 
 A test that requests ``store``, ``conf``, ``application`` or ``database_url``
-runs once on each of SQLite, MariaDB and PostgreSQL.
+runs once on each of SQLite, MariaDB and PostgreSQL. ``make test`` runs those of
+``functional/db`` on all of them, and others on SQLite; ``make test-long`` the rest.
 """
 
 import gc
@@ -29,6 +30,9 @@ from placement.tests.support import compiled, environment, loggers, servers
 from placement.tests.support.stores import replaced_store
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
+TESTS_OF_SQL = Path(__file__).parent / "functional" / "db"
+NOT_LONG = "not long"
+LEFT_OUT = "left-out"  # a file
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,13 +65,40 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.run_folder, ignore_errors=True)
 
 
-@pytest.hookimpl(trylast=True)  # after pytest-randomly
+@pytest.hookimpl(trylast=True)  # after pytest-randomly, and before the selection by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with long tests, so that no process waits at the end for one that began late.
 
     Groups begin first in any case: xdist sorts them by their number of tests.
     """
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test as long that repeats on a database server what is no test of SQL."""
+    if item.get_closest_marker("server") and not item.path.is_relative_to(TESTS_OF_SQL):
+        item.add_marker("long")
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Write the number of long tests that this run leaves out: all of its processes agree."""
+    config = items[0].config
+    if config.getoption("-m") == NOT_LONG:
+        count = sum(item.get_closest_marker("long") is not None for item in items)
+        (Path(_run_values(config)["run_folder"]) / LEFT_OUT).write_text(str(count))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print the number, and the command that runs these tests."""
+    note = Path(_run_values(config)["run_folder"]) / LEFT_OUT
+    if note.exists():
+        terminalreporter.write_sep("=", "left out", yellow=True, bold=True)
+        terminalreporter.write_line(
+            f"{note.read_text()} long tests were not run: outages, races, web servers, dashboard,"
+            " most tests on MariaDB and PostgreSQL. To run them: make test-long"
+        )
 
 
 def pytest_collection_finish() -> None:
@@ -147,7 +178,12 @@ def worker() -> str:
     return os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(
+    params=[
+        "sqlite",
+        *(pytest.param(kind, marks=pytest.mark.server) for kind in ("mariadb", "postgresql")),
+    ]
+)
 def backend(request: pytest.FixtureRequest) -> str:
     """The kind of database that the test runs on."""
     return request.param

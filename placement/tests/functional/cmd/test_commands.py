@@ -1,6 +1,8 @@
 """The commands report errors that operators can correct: one sentence, and an exit code."""
 
+import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -259,28 +261,52 @@ def test_make_repairs_an_interrupted_environment(tmp_path):
     assert "-m venv --clear .venv" in result.stdout.splitlines()
 
 
+def planned_by_make(*arguments, folder=ROOT):
+    """Return the commands that make would run, without the variables of a make that runs tests."""
+    return subprocess.run(
+        ["make", "-n", *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"]},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
 REQUIREMENTS = Path("placement/tests/functional/keystone/requirements.txt")
 
 
 @pytest.mark.parametrize(
-    ("tests", "installed"),
+    ("arguments", "installed"),
     [
-        ("placement", True),
-        ("placement/tests/unit", False),
-        ("placement/tests/unit/parse placement/tests/property", False),
-        ("placement/tests/unit placement/tests/functional/keystone", True),
+        (["test"], False),
+        (["test-long"], True),
+        (["test-long", "T=placement/tests/unit"], False),
+        (["test", "T=placement"], True),
+        (["test", "T=placement/tests/unit"], False),
+        (["test", "T=placement/tests/unit/parse placement/tests/property"], False),
+        (["test", "T=placement/tests/unit placement/tests/functional/keystone"], True),
     ],
 )
-def test_make_installs_keystone_for_functional_tests(tmp_path, tests, installed):
+def test_make_installs_keystone_for_functional_tests(tmp_path, arguments, installed):
     (tmp_path / REQUIREMENTS.parent).mkdir(parents=True)
     for name in ("Makefile", "pyproject.toml", REQUIREMENTS):
         shutil.copy(ROOT / name, tmp_path / name)
-    make = ["make", "-n", "test", f"T={tests}"]
-    planned = subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    planned = planned_by_make(*arguments, folder=tmp_path)
     assert (".keystone/bin/python -m pip install" in planned) == installed
 
 
+@pytest.mark.parametrize(
+    ("arguments", "selected"),
+    [(["test"], ["not long"]), (["test-long"], ["long"]), (["test", "T=placement"], [])],
+)
+def test_make_selects_tests_by_their_length(arguments, selected):
+    """Each test is run by one of the two; a part is run as a whole."""
+    planned = planned_by_make(*arguments)
+    (options,) = re.findall("^cd .service/checkout .* -m pytest (.*)", planned, re.MULTILINE)
+    words = shlex.split(options)
+    assert [words[at + 1] for at, word in enumerate(words) if word == "-m"] == selected
+
+
 def test_make_serve_takes_a_port():
-    make = ["make", "-n", "serve", "PORT=9999"]
-    result = subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True)
-    assert "placement-api --port 9999" in result.stdout
+    assert "placement-api --port 9999" in planned_by_make("serve", "PORT=9999")

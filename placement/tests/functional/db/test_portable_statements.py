@@ -25,7 +25,7 @@ from placement.tests.support.stores import replaced_store
 SCENARIOS = ("allocation", "allocation-candidates", "inventory", "insight-cloud", "reshaper")
 DATABASE = "placement"
 # the tests share one server and what it received
-pytestmark = pytest.mark.xdist_group("portable statements")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("portable statements")]
 
 # Executed by MariaDB alone, or otherwise than by MySQL
 ONLY_MARIADB = re.compile(

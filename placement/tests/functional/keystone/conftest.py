@@ -1,6 +1,7 @@
 """A real Keystone, and our service asking it.
 
-``make test`` installs Keystone into .keystone; it needs other releases of libraries than we do.
+``make test-long`` installs Keystone into .keystone; it needs other releases of libraries than we
+do.
 """
 
 import os

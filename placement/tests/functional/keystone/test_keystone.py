@@ -20,7 +20,8 @@ from placement.tests.functional.keystone.conftest import DOMAIN, asking, configu
 from placement.tests.support.processes import certificate, start_nginx
 from placement.tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
+# one Keystone is enough for a run
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("keystone")]
 
 PROVIDERS = "/resource_providers"
 

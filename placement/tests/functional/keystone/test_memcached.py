@@ -15,7 +15,7 @@ import webtest
 from placement.http import auth
 from placement.tests.functional.keystone.conftest import configured
 
-pytestmark = pytest.mark.xdist_group("keystone")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("keystone")]
 ENCRYPTED = "memcache_security_strategy = ENCRYPT\nmemcache_secret_key = secret\n"
 # options of the clients that keystonemiddleware creates
 WITHOUT_EFFECT = """memcache_use_advanced_pool = false

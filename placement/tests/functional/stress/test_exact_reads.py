@@ -24,6 +24,8 @@ from placement.objects import aggregate, allocation, provider, trait
 from placement.tests.support.factories import claim, generation, new_provider, uuid
 from placement.tests.support.snapshots import by_id, loaded
 
+pytestmark = pytest.mark.long
+
 WRITERS, READERS, SLOTS = 3, 3, 3
 # a long run: STRESS_COMPARISONS=10000, of dozens of providers each
 COMPARISONS = int(os.environ.get("STRESS_COMPARISONS", "60"))

@@ -55,7 +55,7 @@ AGGREGATES = 2000
 PROVIDERS = 20_000
 SPACE_USED = (64 << 20) - (300 << 10)  # of 64 MiB: the load writes more than the rest
 
-pytestmark = pytest.mark.timeout(SECONDS * 4 + 240)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(SECONDS * 4 + 240)]
 
 
 @pytest.fixture(params=sorted(servers.KINDS))

@@ -17,6 +17,8 @@ from placement.tests.functional.stress.workload import (
 )
 from placement.tests.support.factories import assert_sound, new_provider, used, uuid
 
+pytestmark = pytest.mark.long
+
 ROUNDS = int(os.environ.get("STRESS_ROUNDS", "10"))
 PROCESSES = 4
 

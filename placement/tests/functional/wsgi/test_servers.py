@@ -60,6 +60,8 @@ from placement.tests.support.slow_clients import (
 )
 from placement.tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def backend():
@@ -190,7 +192,6 @@ def test_web_servers_refuse_large_bodies_before_the_token_is_checked(
 FEW_THREADS = "ServerLimit 1\nThreadsPerChild 2\nMaxRequestWorkers 2\n"
 
 
-@pytest.mark.long
 @pytest.mark.xdist_group("uwsgi")
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_slow_heads_block_apache_until_mod_reqtimeout_closes_them(behind_proxy, deployment):

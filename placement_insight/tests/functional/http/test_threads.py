@@ -14,6 +14,8 @@ from placement.tests.support.waiting import wait_until
 from placement_insight.demo.cloud import cloud
 from placement_insight.demo.database import load
 
+pytestmark = pytest.mark.long
+
 HOSTS, TRAITS = 300, 200  # responses of more than 20 MB; the buffers of sockets contain 10
 ALL_TRAITS = """
 INSERT INTO resource_provider_traits (resource_provider_id, trait_id)

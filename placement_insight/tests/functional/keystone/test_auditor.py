@@ -10,7 +10,8 @@ from placement import deploy
 from placement.tests.functional.keystone.conftest import asking
 from placement_insight.routes import DECLARATIONS
 
-pytestmark = pytest.mark.xdist_group("keystone")  # one of them is enough for a run
+# one Keystone is enough for a run
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("keystone")]
 
 AUDITOR = Path(placement.__file__).parent.parent / "etc" / "placement" / "policy.d"
 

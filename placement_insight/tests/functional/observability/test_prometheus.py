@@ -18,6 +18,8 @@ from placement.tests.support import docs
 from placement.tests.support.processes import ROOT, UwsgiProcesses, program
 from placement.tests.support.servers import free_port
 
+pytestmark = pytest.mark.long
+
 ETC = ROOT / "etc"
 RULES = ETC / "prometheus" / "placement.rules.yaml"
 CONFIGURATION = ETC / "prometheus" / "placement.yaml"

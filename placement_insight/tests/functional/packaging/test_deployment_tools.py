@@ -13,6 +13,8 @@ from placement.db.schema import migration
 from placement.tests.support import docs
 from placement.tests.support.processes import BIN, environment, program, wait_for_applications
 
+pytestmark = pytest.mark.long
+
 PAGE = docs.SOURCE / "admin" / "deployment-tools.rst"
 DEBIAN = docs.ROOT / "packaging" / "debian"
 # placement.conf as Kolla-Ansible renders it, with another database and another log file.

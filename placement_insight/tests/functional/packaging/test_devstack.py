@@ -14,6 +14,8 @@ from placement.microversion import MAX_VERSION
 from placement.tests.support.processes import BIN, ROOT, environment, program
 from placement.tests.support.servers import free_port
 
+pytestmark = pytest.mark.long
+
 HARNESS = ROOT / "placement_insight" / "tests" / "functional" / "packaging" / "devstack.sh"
 UNSTACKED = ["phase unstack", "pip_uninstall openplacement", "phase clean"]
 

@@ -17,7 +17,7 @@ from placement_insight.tests.functional.page.conftest import (
 )
 from placement_insight.tests.functional.page.service import Service
 
-pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
 
 PAGE = "/insight/page/"
 VIEWS = [

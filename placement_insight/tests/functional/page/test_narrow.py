@@ -5,7 +5,7 @@ import pytest
 from placement.tests.support.waiting import wait_until
 from placement_insight.tests.functional.page.conftest import FIVE_GPUS, HOST, LONG_NAME, LONG_TRAIT
 
-pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
 
 PAGE = "/insight/page/"
 EXPLAINED = f"#/shape?{FIVE_GPUS}&required={LONG_TRAIT}&in_tree={HOST}"

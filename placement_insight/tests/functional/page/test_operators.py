@@ -18,7 +18,7 @@ from placement_insight.tests.functional.page.conftest import (
     traits,
 )
 
-pytestmark = [pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
 
 PAGE = "/insight/page/"
 FAILED_REQUEST = "Failed to load resource"

@@ -33,9 +33,9 @@ HEADERS = {
 HOSTS = [f"6f8a2c14-3d0b-4b5e-9a57-1c2f8e7d9b0{n}" for n in range(3)]
 SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
 RACK = "b7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d22"
-pytestmark = pytest.mark.xdist_group("compare")  # the tests share two services
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("compare")]  # the tests share two services
 ROOT = Path(__file__).parents[4]
-# `make test` and `make bench` install openstack-placement there
+# `make test-long` and `make bench` install openstack-placement there
 INSTALLED = [ROOT / ".keystone", ROOT / ".bench" / "openstack-placement"]
 
 
@@ -372,9 +372,8 @@ def has_upstream(environment):
 
 @pytest.mark.skipif(
     not any(map(has_upstream, INSTALLED)) and os.environ.get("CI") != "true",
-    reason=f"needs {UPSTREAM_PACKAGES[0]}, which make test installs",
+    reason=f"needs {UPSTREAM_PACKAGES[0]}, which make test-long installs",
 )
-@pytest.mark.long
 # The harness of the benchmark leaves connections to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_openstack_placement_gives_equal_responses(tmp_path, capsys):

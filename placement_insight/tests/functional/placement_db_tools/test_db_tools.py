@@ -23,6 +23,8 @@ from placement.tests.support.stores import replaced_store
 from placement.wsgi import read_configuration
 from placement_insight.tests.functional.docs.pages import executed
 
+pytestmark = pytest.mark.long
+
 MOVE = executed("admin/migration", "Migration from nova_api")
 INITIAL = "b4ed3a175331"
 SCRIPTS = {"mariadb": "mysql-migrate-db.sh", "postgresql": "postgresql-migrate-db.sh"}
@@ -199,7 +201,6 @@ def test_the_configuration_is_not_searched_in_path(backend, tmp_path, moved_url)
     assert not (tmp_path / "executed").exists()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "move"),
     [([], migrate), (["--skip-locks"], migrate_and_stamp)],
@@ -285,7 +286,6 @@ def test_a_missing_table_is_named(backend, configured, moved_url, databases, ser
     assert (result.returncode, "has no table allocations" in result.stderr) == (2, True)
 
 
-@pytest.mark.long
 def test_tables_may_be_moved_one_after_the_other(backend, configured, moved_url, servers_of):
     text = configured.read_text()
     line = next(line for line in text.splitlines() if line.startswith("MIGRATE_TABLES="))

@@ -93,6 +93,7 @@ FIXED = [
 SYNC_ROUNDS = int(os.environ.get("SYNC_ROUNDS", "2"))
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif("GALERA" not in os.environ, reason="make test-galera"),
     pytest.mark.timeout(SECONDS * 3 + 300),
 ]

@@ -21,6 +21,8 @@ import webob
 from placement.core.model import SHARING_TRAIT
 from placement.tests.support.stores import replaced_store
 
+pytestmark = pytest.mark.long
+
 # two rounds of two processes; a long run: STRESS_AGREEMENT_SECONDS=600, on each database
 SECONDS = float(os.environ.get("STRESS_AGREEMENT_SECONDS", "0"))
 SECONDS_TO_ANSWER = 120
@@ -444,7 +446,6 @@ def answers_of(connections, counts, paths):
     return [connection.recv() for connection in connections]
 
 
-@pytest.mark.long
 @pytest.mark.xdist_group("agreement")  # the tests share the processes
 @pytest.mark.timeout(SECONDS + 300)
 def test_old_processes_answer_like_a_new_one(processes, database_url, backend):

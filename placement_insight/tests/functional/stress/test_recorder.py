@@ -18,6 +18,8 @@ from placement.tests.support.factories import new_provider, uuid
 from placement.tests.support.waiting import wait_until
 from placement_insight.explain.records.recorder import PRUNE_AFTER_ROWS
 
+pytestmark = pytest.mark.long
+
 WORKERS = 2
 EMPTY_PER_SECOND = 200
 CLIENTS = 8

@@ -26,6 +26,8 @@ from placement.tests.support.queries import pairs, snapshot_of
 from placement_insight.explain.explain import BUDGET_SECONDS as EXPLAINING_SECONDS
 from placement_insight.explain.explain import Question, explain
 
+pytestmark = pytest.mark.long
+
 GRACE_SECONDS = 1.0
 BEFORE_TREES = Version(1, 10)
 ORDERED = SearchSettings()

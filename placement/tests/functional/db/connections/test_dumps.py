@@ -16,6 +16,8 @@ from placement.tests.plugin import service_options
 from placement.tests.support.factories import new_provider, uuid
 from placement.tests.support.stores import replaced_store
 
+pytestmark = pytest.mark.long
+
 PROCESSES = 2
 INTERVAL_SECONDS = 0.03
 PAUSE_SECONDS = 0.1

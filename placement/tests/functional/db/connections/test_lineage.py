@@ -28,6 +28,8 @@ from placement.tests.support.proxy import Proxy
 from placement.tests.support.snapshots import RecordingObserver
 from placement.tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 HOST = "00000000-0000-4000-8000-000000000001"
 NAME = "placement_lineage"
 

@@ -18,6 +18,8 @@ from placement.tests.support import factories
 from placement.tests.support.factories import claim, uuid
 from placement.tests.support.servers import Missing
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def pair():

@@ -7,6 +7,8 @@ from placement.db.tables import consumer_types, projects, users
 from placement.objects import allocation
 from placement.tests.support.factories import assert_sound, claim, new_provider, uuid
 
+pytestmark = pytest.mark.long
+
 OWNED = {"project_id": "ours", "user_id": "we", "type": "INSTANCE"}
 
 

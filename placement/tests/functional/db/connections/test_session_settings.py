@@ -18,7 +18,7 @@ from placement.tests.support import servers
 from placement.tests.support.factories import uuid
 
 # one process: the settings are those of a whole server, and of databases with these names
-pytestmark = pytest.mark.xdist_group("session settings")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("session settings")]
 
 NAME = f"placement_sessions_{os.getpid()}"
 EMPTY = f"{NAME}_empty"

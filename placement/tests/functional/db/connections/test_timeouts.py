@@ -21,6 +21,8 @@ from placement.tests.functional.db.connections.connect_timeouts import SHORT_SEC
 from placement.tests.support import servers
 from placement.tests.support.lock_waits import IDLE_TIMEOUTS, set_timeouts
 
+pytestmark = pytest.mark.long
+
 one_driver_each = pytest.mark.parametrize("driver", ["pymysql", "psycopg"], indirect=True)
 SLEEP = {"mariadb": "SELECT SLEEP({})", "postgresql": "SELECT 1 FROM pg_sleep({})"}
 

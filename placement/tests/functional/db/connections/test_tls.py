@@ -11,6 +11,8 @@ from placement.db.store import Store
 from placement.tests.support import servers
 from placement.tests.support.processes import IS_ROOT, certificate
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

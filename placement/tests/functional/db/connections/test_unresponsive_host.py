@@ -18,6 +18,8 @@ from placement.tests.support import servers
 from placement.tests.support.factories import new_provider
 from placement.tests.support.waiting import Stalls, wait_until
 
+pytestmark = pytest.mark.long
+
 UNRESPONSIVE_SECONDS = 3
 MARGIN_SECONDS = 2.5  # for a busy machine; less than UNRESPONSIVE_SECONDS
 BOUND_SECONDS = UNRESPONSIVE_SECONDS + CONNECT_SECONDS + MARGIN_SECONDS

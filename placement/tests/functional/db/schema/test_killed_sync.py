@@ -29,6 +29,8 @@ from placement.tests.support.sql import (
 )
 from placement.tests.support.stores import replaced_store
 
+pytestmark = pytest.mark.long
+
 # How many of the points are tried: each n-th, from a random one on; `make stress` tries all.
 # PostgreSQL and SQLite roll back DDL: the points of one transaction leave the same database. On
 # MariaDB, each statement of DDL commits.
@@ -130,7 +132,6 @@ def serve_conf(conf, empty_database_url):
     return conf
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("prepare", [leave_empty, fill])
 def test_killed_sync_is_completed_by_the_next(empty_store, serve_conf, backend, prepare):
     """In between, the service refuses to start or is exact; then it is complete."""

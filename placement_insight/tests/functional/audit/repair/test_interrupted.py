@@ -33,6 +33,8 @@ from placement_insight.audit.repair.plan_file import Entry
 from placement_insight.audit.report import audit
 from placement_insight.tests.support.repairs import image, instance, without_generations
 
+pytestmark = pytest.mark.long
+
 # Of the hundred points of a repair, one of so many; `make stress` tries all, which takes minutes.
 KILL_EVERY = int(os.environ.get("REPAIR_KILL_EVERY", "20"))
 
