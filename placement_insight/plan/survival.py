@@ -154,6 +154,8 @@ class Survival:
     def _planned(self, domain: Domain) -> Outcome:
         needs = self._needs_of(domain)
         result = drain(self._scene(needs, domain), self._deadline)
+        if not result.is_complete:
+            self._deadline.check()  # the domain was not reached
         lacking = Counter[str]()
         for stuck in result.stuck:
             lacking.update(lacks(stuck.shortage))

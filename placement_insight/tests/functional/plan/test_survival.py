@@ -1,6 +1,8 @@
 """Survival over HTTP: what happens if hosts, aggregates or racks fail."""
 
 import uuid
+from functools import partial
+from itertools import count
 
 import pytest
 import webtest
@@ -184,6 +186,26 @@ def test_groups_are_read_in_pieces_and_leave_few_objects():
     reader = NeedsReader(snapshot, snapshot.hosts, Keep())
     first, second = (reader.needs({("VCPU", row): 2}, row) for row in range(2))
     assert first is second
+
+
+def test_a_domain_whose_plan_did_not_end_is_not_counted_as_determined():
+    """Of two hosts, one is full: its consumers need a plan, at whose end the time is over."""
+    inventories = {"VCPU": Inventory(8, 0, 1, 8, 1, 1.0)}
+    states = [
+        ProviderState(
+            Provider(number, each, each, 0, None, each), inventories, {}, frozenset(), frozenset()
+        )
+        for number, each in enumerate((str(uuid.UUID(int=1)), str(uuid.UUID(int=2))))
+    ]
+    snapshot, groups = snapshot_of_states(states), [Group({("VCPU", 0): 8}, 2)]
+
+    def outcomes(most):
+        survival = Survival(snapshot, groups, Keep(), Deadline(most, partial(next, count())))
+        return [*survival.until_deadline(survival.domains("root"))]
+
+    found = [outcomes(most) for most in range(1, 60)]
+    assert all(each.verdict != "undetermined" for some in found for each in some)
+    assert [each.verdict for each in found[-1]] == ["does_not_fit"]
 
 
 class Ended:
