@@ -55,6 +55,7 @@ test-insight: $(VENV)/.test $(KEYSTONE)  ## Run the tests of what operators see
 stress: $(VENV)/.test  ## Run stress, outage, race, kill and property tests for long (STRESS=seconds of each, AGREEMENT=of old and new processes)
 	STRESS_SECONDS=$(STRESS) STRESS_AGREEMENT_SECONDS=$(AGREEMENT) STRESS_ROUNDS=100 STRESS_COMPARISONS=10000 RACE_TIMES=200 \
 		LIMITED_HOSTS=3000 KILLED_SYNC_STEP=1 REPAIR_KILL_EVERY=1 HOSTILE_EVERY=1 INTERLEAVINGS=all PROPERTY_EXAMPLES=1000 DRAIN_WORLDS=3000 MIX_WORLDS=3000 \
+		PLAN_WORLDS=20000 \
 		$(BIN)/python -m pytest -n $(J) --dist loadgroup -o timeout=0 -rP --show-capture=stdout placement/tests/functional/stress \
 		placement_insight/tests/functional/stress \
 		placement_insight/tests/functional/audit/repair/interleavings \

@@ -9,6 +9,7 @@ the classes: the host has no allocations of their classes.
 import argparse
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -40,7 +41,7 @@ from placement_insight.audit.model import (
     Unread,
     young,
 )
-from placement_insight.audit.pairs import MOVING, Claimants, Held
+from placement_insight.audit.pairs import MOVING, NO_PROVIDER, NOT_COMPARED, Claimants, Held
 from placement_insight.audit.servers import (
     AllocationsOnOtherHost,
     DoubledConsumer,
@@ -61,10 +62,9 @@ _COMPARED: Final = (
 """The codes of findings that need the list, in the order of the rows that were not compared."""
 
 _CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
+_WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
-_NO_PROVIDER: Final = "no provider is the host of the server"
 _CHANGED: Final = "the server changed while it was compared"
-_SERVER_CHANGED: Final = "its server is not compared, and may run on it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
 _ALL: Final = ", and its devices and shared storage, which nova-manage leaves out"
 _CREATE: Final = "create its allocations from its flavor"
@@ -98,7 +98,10 @@ def live_findings(
     Raises: InvalidList if the list cannot be used, OSError if the file cannot be read.
     """
     live = live_sources.read(options.live, options.type, connect)
-    before = datetime.now(UTC).replace(tzinfo=None) - timedelta(minutes=options.grace_minutes)
+    grace = timedelta(minutes=options.grace_minutes)
+    if live.servers_of is None:  # a file is written at the end of the listing
+        live = replace(live, listed_at=live.listed_at - grace)
+    before = datetime.now(UTC).replace(tzinfo=None) - grace
     comparison = Comparison(live, providers, before, young(options.grace_minutes))
     comparison.add(consumers)
     with_orphans = not options.code or ORPHANED in options.code
@@ -185,7 +188,7 @@ class Comparison:
         written_at = consumer.written_at or datetime.min
         if written_at >= self._before:
             return self._young
-        return "written after the list" if written_at >= self._live.listed_at else ""
+        return _WRITTEN_LATER if written_at >= self._live.listed_at else ""
 
     def _not_covered(self, consumer: ListedConsumer) -> str:
         """Return why the list does not cover a consumer, empty if it does."""
@@ -207,18 +210,19 @@ class Comparison:
         ``too_new`` is the reason why the consumer can have no finding, empty if it can.
         Cost: a few look-ups if all allocations are on the host; this is called for each consumer.
         """
-        uuid, names, roots = consumer.uuid.lower(), self._providers.names, self._providers.roots
+        uuid, roots = consumer.uuid.lower(), self._providers.roots
         if isinstance(place, Hidden):
             for kind in (DoubledConsumer, AllocationsOnOtherHost):
                 self._not_compared(kind.code, place.reason)
-            return self._claimants.add_hidden(consumer)
         if not isinstance(place, RunsOn | Moves):
-            return None
+            return self._claimants.add_hidden(
+                consumer
+            )  # a file has no hosts of a cell that is down
         first, *others = consumer.allocations
-        if not others and names.get(roots.get(first, "")) == place.host:
+        root = roots.get(self._hosts.get(place.host, ""))
+        if not others and root is not None and roots.get(first) == root:
             return None
-        host, trees = self._hosts.get(place.host), self._trees(consumer)
-        root = host if host is None or host in trees else roots.get(host)
+        trees = self._trees(consumer)
         if root is None or root not in trees:
             return self._compare_elsewhere(consumer, place, trees, too_new)
         doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
@@ -242,7 +246,7 @@ class Comparison:
         if isinstance(place, Moves):
             self._not_compared(code, MOVING)
         elif host not in self._known_names:
-            self._not_compared(code, _NO_PROVIDER)
+            self._not_compared(code, NO_PROVIDER)
         elif too_new:
             self._left_out(code, too_new)
         else:
@@ -271,6 +275,7 @@ class Comparison:
         code = ServerWithoutAllocations.code
         if isinstance(place, Hidden):
             self._not_compared(code, place.reason)
+            self._claimants.add_hidden(None)
         if not isinstance(place, RunsOn | Moves) or is_bare_metal(place.host):
             return
         host = self._hosts.get(place.host)
@@ -278,7 +283,7 @@ class Comparison:
         if isinstance(place, Moves):
             self._not_compared(code, MOVING)
         elif place.host not in self._known_names:
-            self._not_compared(code, _NO_PROVIDER)
+            self._not_compared(code, NO_PROVIDER)
         else:
             devices = place.has_devices
             self._suspects[uuid] = ServerWithoutAllocations(
@@ -329,6 +334,7 @@ class Comparison:
                 confirmed[uuid] = suspect
             else:
                 self._not_compared(suspect.code, _CHANGED)
+                self._claimants.changed.add(uuid)
         return confirmed
 
     def _unneeded(self, servers: dict[str, OfServer]) -> Sequence[ListedConsumer]:
@@ -347,7 +353,7 @@ class Comparison:
             if uuid in servers and len(of_server) == 1:
                 servers[uuid] = servers[uuid].taking_over(of_server[0])
             else:
-                reason = _SEVERAL if len(of_server) > 1 else _SERVER_CHANGED
+                reason = _SEVERAL if len(of_server) > 1 else NOT_COMPARED
                 held += ((consumer, reason) for consumer in of_server)
         for consumer, reason in held:
             if consumer.uuid.lower() not in self._live.places:

@@ -7,7 +7,7 @@ consumers that exist outside of Placement, in a list from nova or from an operat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, Self
 
 from placement.core.claims import Amounts
 from placement.core.model import Inventory
@@ -88,9 +88,9 @@ class LiveConsumers:
     ``hypervisors`` are by UUID, None if the list is a file.
     ``servers_of`` has the servers of all migrations, including those that ended, None if the list
     is a file, and ``evacuated`` the hosts that servers were evacuated from and that have not
-    cleaned up. ``aggregates`` are those
-    of nova by UUID. While ``cell_is_down``, nova lists neither its migrations nor its hypervisors:
-    ``answering`` has the names of the hosts in the other cells that listed rows name.
+    cleaned up. ``aggregates`` are those of nova by UUID. While ``cell_is_down``, nova lists
+    neither its migrations nor its hypervisors: ``answering`` has the names of the hosts in the
+    other cells that listed rows name.
     ``current_places`` and ``service_of`` ask nova, None if the list is a file.
     """
 
@@ -174,10 +174,10 @@ class AuditedProvider(NamedTuple):
 class AuditedProviders(NamedTuple):
     """The providers to which a list of live consumers is compared.
 
-    ``names`` are by UUID. ``roots`` has the UUID of the root of each provider that has a root, and
-    ``hosts`` the UUIDs of the providers with the trait COMPUTE_NODE, ``disabled`` those with the
-    trait of disabled hosts. ``aggregates`` has the UUIDs of the aggregates of each provider that
-    is in one.
+    ``names`` are by UUID. ``hosts`` has the UUIDs of the providers with the trait COMPUTE_NODE,
+    ``disabled`` those with the trait of disabled hosts. ``roots`` has the UUID of the host that
+    each provider is a part of, or of the root of its tree. ``aggregates`` has the UUIDs of the
+    aggregates of each provider that is in one.
     """
 
     names: Mapping[str, str]
@@ -185,6 +185,22 @@ class AuditedProviders(NamedTuple):
     hosts: Collection[str]
     aggregates: Mapping[str, Collection[str]] = {}
     disabled: Collection[str] = ()
+
+    def in_trees(self, parents: Mapping[str, str | None]) -> Self:
+        """Return the providers with the roots that follow from their parents.
+
+        They are right even if stored roots are not, and for a host below another one.
+        """
+        return self._replace(roots={uuid: self._top(uuid, parents) for uuid in self.names})
+
+    def _top(self, uuid: str, parents: Mapping[str, str | None]) -> str:
+        visited = {uuid}
+        while uuid not in self.hosts:
+            parent = parents.get(uuid)
+            if parent is None or parent not in self.names or parent in visited:
+                break
+            visited.add(uuid := parent)
+        return uuid
 
 
 ClassName = str | int

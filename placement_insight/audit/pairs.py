@@ -3,8 +3,8 @@
 Nova moves the claim of a server to the migration, and claims the target for the server. If the
 migration is aborted or fails, the server can stay on the source without a claim: no plan may
 remove the claim of the migration, because the server runs on it. Lists of nova have the server of
-a migration. For other lists, it is a server on the same host, of the same project and with equal
-amounts.
+a migration. For a file, it is the only server on the same host that may have it: of the same
+project, and with equal amounts.
 """
 
 from collections import Counter, defaultdict
@@ -23,10 +23,9 @@ from placement_insight.audit.model import (
 )
 
 MOVING: Final = "the server is being moved"
+NO_PROVIDER: Final = "no provider is the host of the server"
+NOT_COMPARED: Final = "its server is not compared, and may run on it"
 _AMBIGUOUS: Final = "a server without a claim on its host may run on it"
-
-_Key = tuple[str | None, frozenset[tuple[str, int]]]
-"""A project and amounts by class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +36,47 @@ class Held:
 
 
 class Claimants:
-    """Servers without a claim on their hosts, and servers whose hosts are not known."""
+    """Servers without a claim on their hosts, and servers whose hosts are not known.
+
+    ``changed`` are servers that were on another host than now when nova listed them.
+    """
 
     def __init__(self, live: LiveConsumers, providers: AuditedProviders) -> None:
         self._live, self._roots = live, providers.roots
         self._without: dict[str, dict[str, ListedConsumer | None]] = defaultdict(dict)
-        self._hidden: dict[_Key, list[frozenset[str]]] = defaultdict(list)
+        self._unplaced = set[str]()
+        self._hidden: dict[str | None, set[frozenset[str]]] = defaultdict(set)
+        self.changed = set[str]()
 
     def add(self, server: str, host: str | None, consumer: ListedConsumer | None) -> None:
         """Add a server without a claim in the tree of its host; None has no allocations."""
         root = self._roots.get(host or "")
-        if root is not None:
+        if root is None:
+            self._unplaced.add(server)
+            self.add_hidden(consumer)
+        else:
             self._without[root][server] = consumer
 
-    def add_hidden(self, consumer: ListedConsumer) -> None:
-        """Add a server whose host is not known."""
-        self._hidden[_key(consumer)].append(self._trees(consumer.allocations))
+    def add_hidden(self, consumer: ListedConsumer | None) -> None:
+        """Add a server whose host is not known; None has no allocations."""
+        project = consumer and consumer.project_id
+        self._hidden[project].add(self._trees(consumer.allocations if consumer else ()))
 
     def server_of(self, claim: ListedConsumer) -> str | Held | None:
         """Return the server that runs on a claim that is not live, None if no server does."""
         trees = self._trees(claim.allocations)
         if self._live.servers_of is None:
             return self._similar(claim, trees) if claim.type in (None, MIGRATION) else None
-        server = self._live.servers_of.get(claim.uuid.lower(), "")
+        return self._needing(trees, self._live.servers_of.get(claim.uuid.lower(), ""))
+
+    def _needing(self, trees: frozenset[str], server: str) -> str | Held | None:
+        """Return the server of a migration if it needs the claim of the migration."""
         is_without = any(server in self._without.get(root, ()) for root in trees)
         match self._live.places.get(server):
+            case _ if server in self.changed:
+                return Held(NOT_COMPARED)
+            case RunsOn() | Moves() if server in self._unplaced:
+                return Held(NO_PROVIDER)
             case RunsOn() if is_without:
                 return server
             case Moves() if is_without:
@@ -72,26 +87,29 @@ class Claimants:
                 return None
 
     def _similar(self, claim: ListedConsumer, trees: frozenset[str]) -> str | Held | None:
-        possible = {
-            uuid: server
+        project = claim.project_id
+        possible = [
+            (uuid, server)
             for root in trees
             for uuid, server in self._without.get(root, {}).items()
-            if server is None or server.project_id == claim.project_id
-        }
-        equal = [
-            uuid for uuid, server in possible.items() if server and _key(server) == _key(claim)
+            if not (server and project) or server.project_id in (None, project)
         ]
-        is_hidden = any(trees.isdisjoint(others) for others in self._hidden.get(_key(claim), ()))
-        if len(equal) == 1 and not is_hidden:
-            return equal[0]
+        projects = {None, project} if project else {*self._hidden}
+        is_hidden = any(
+            not trees <= others for each in projects for others in self._hidden.get(each, ())
+        )
+        match possible:
+            case [(uuid, server)] if server and not is_hidden and _sums(server) == _sums(claim):
+                return uuid
         return Held(_AMBIGUOUS) if possible or is_hidden else None
 
     def _trees(self, providers: Iterable[str]) -> frozenset[str]:
         return frozenset(self._roots[uuid] for uuid in providers if uuid in self._roots)
 
 
-def _key(consumer: ListedConsumer) -> _Key:
+def _sums(consumer: ListedConsumer) -> Counter[str]:
+    """Return the amounts by class."""
     amounts = Counter[str]()
     for by_class in consumer.allocations.values():
         amounts.update(by_class)
-    return consumer.project_id, frozenset(amounts.items())
+    return amounts

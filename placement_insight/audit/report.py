@@ -68,9 +68,10 @@ def audit(
 
 def _providers(state: AuditedState) -> AuditedProviders:
     providers = state.providers.values()
-    roots = {each.uuid: root.uuid for each in providers if (root := state.provider(each.root_id))}
+    uuids = {provider.id: provider.uuid for provider in providers}
     names = {provider.uuid: provider.name for provider in providers}
-    return AuditedProviders(names, roots, state.hosts, state.aggregates, state.disabled)
+    audited = AuditedProviders(names, {}, state.hosts, state.aggregates, state.disabled)
+    return audited.in_trees({each.uuid: uuids.get(each.parent_id or 0) for each in providers})
 
 
 def edited_providers(stored: Snapshot, served: Snapshot) -> Iterator[EditedProvider]:

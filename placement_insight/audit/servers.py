@@ -74,7 +74,7 @@ class OfServer(InLivePlan):
     def taking_over(self, migration: ListedConsumer) -> Self:
         """Return the finding whose repair moves the claim of the migration to the server."""
         claim = Claim(migration.uuid, migration.generation, migration.allocations)
-        cause = f"{self.cause}; its claim is that of the migration {migration.uuid}, which ended"
+        cause = f"{self.cause}; the migration {migration.uuid}, which ended, has a claim there"
         return replace(self, migration=claim, cause=cause, repair=self.taken_over)
 
 

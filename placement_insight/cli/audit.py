@@ -86,7 +86,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
     @cached_property
     def _feed(self) -> Response:
         """All providers, with the token that contains the epoch of the database."""
-        fields = "uuid,name,root_provider_uuid,aggregates"
+        fields = "uuid,name,parent_provider_uuid,aggregates"
         return get(self.app, "/providers", {"fields": fields})
 
     def _names_of_providers(self) -> Names:
@@ -100,14 +100,13 @@ class AuditPlacement(WrittenOutput, command.Lister):
     def _live(self, arguments: argparse.Namespace) -> LiveFindings:
         """Return the findings from a list of live consumers."""
         names, providers = self._names_of_providers(), self._feed["providers"]
-        roots = {provider["uuid"]: provider["root_provider_uuid"] for provider in providers}
         audited = AuditedProviders(
             names,
-            {uuid: root for uuid, root in roots.items() if root in names},
+            {},
             self._with_trait(COMPUTE_NODE) & names.keys(),
             {provider["uuid"]: provider["aggregates"] for provider in providers},
             self._with_trait(DISABLED),
-        )
+        ).in_trees({provider["uuid"]: provider["parent_provider_uuid"] for provider in providers})
         consumers = map(ListedConsumer.from_json, client.consumers(self.app, {"limit": _PAGE}))
         manager = self.app.client_manager
         return live_findings(consumers, audited, arguments, lambda: manager.sdk_connection)

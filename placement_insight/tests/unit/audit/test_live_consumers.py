@@ -10,9 +10,12 @@ from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.live_consumers import Comparison, live_findings
 from placement_insight.audit.model import (
     AuditedProviders,
+    Hidden,
+    Hypervisor,
     InvalidList,
     LiveConsumers,
     NoHost,
+    Place,
     RunsOn,
     young,
 )
@@ -20,6 +23,7 @@ from placement_insight.audit.model import (
 AT = datetime(2026, 11, 22)
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
 PROVIDERS = AuditedProviders(
     names={"cn1": "cn1", "numa": "numa", "cn2": "cn2"},
     roots={"cn1": "cn1", "numa": "cn1", "cn2": "cn2"},
@@ -117,6 +121,7 @@ def test_what_the_list_lacks_and_is_not_compared_is_counted_with_the_reason(tmp_
         consumer("young", "cn1", at=now),
         consumer("young without allocations", at=now),
         consumer("newer", "cn1", at=AT - HOUR),
+        consumer("while it was read", "cn1", at=AT - 2 * HOUR - 29 * MINUTE),
         consumer("pod", "cn1", type="POD", at=AT - 3 * HOUR),
         consumer("young pod", "cn1", type="POD", at=now),
         consumer("unknown", "cn1", type=None, at=AT - 3 * HOUR),
@@ -131,7 +136,7 @@ def test_what_the_list_lacks_and_is_not_compared_is_counted_with_the_reason(tmp_
     assert [(row.count, row.reason) for row in found.skipped] == [
         (2, uncovered.format("POD")),
         (1, uncovered.format("unknown")),
-        (1, "written after the list"),
+        (2, "written after the list, or while it was read (--grace-minutes)"),
         (1, "younger than 30 minutes (--grace-minutes)"),
     ]
     options.code = ["doubled_consumer"]
@@ -158,3 +163,79 @@ def test_a_list_without_hosts_does_not_compare_them(tmp_path):
     path.write_text(f"{ONE} None\n{ONE[:-1]}2 cn1\n")
     options.code = ["doubled_consumer"]
     assert skipped("server_without_allocations") == set()
+
+
+STORAGE = PROVIDERS._replace(
+    names={**PROVIDERS.names, "nfs": "nfs"}, roots={**PROVIDERS.roots, "nfs": "nfs"}
+)
+BOTH_TYPES = frozenset({"INSTANCE", "MIGRATION"})
+
+
+@pytest.mark.parametrize(
+    ("place", "own"),
+    [
+        (RunsOn("cn1.example.org"), consumer("a", "cn2")),
+        (RunsOn("cn1.example.org"), None),
+        (Hidden("the list has no hosts"), consumer("a", "cn2")),
+        (Hidden("the list has no hosts"), consumer("a", "cn2", "nfs")),
+        (Hidden("the list has no hosts"), None),
+    ],
+)
+def test_a_server_whose_host_is_not_known_may_run_on_a_claim(place: Place, own):
+    """Whatever the amounts: a resize that failed has others. With storage that both use."""
+    shared = ["nfs"] if own and "nfs" in own.allocations else []
+    migration = consumer("m", "cn1", *shared, type="MIGRATION")
+    live = LiveConsumers({"a": place}, AT, BOTH_TYPES)
+    comparison = Comparison(live, STORAGE, AT + SECOND, young(30))
+    comparison.add([each for each in (own, migration) if each])
+    assert "m" not in {each.consumer for each in comparison.of_consumers(with_orphans=True)}
+    assert [each.text for each in skips(comparison, "orphaned_consumer")] == [
+        "orphaned_consumer left out: a server without a claim on its host may run on it"
+    ]
+
+
+def skips(comparison, code):
+    return [
+        kind(of, number, why)
+        for (kind, of, why), number in comparison.skipped.items()
+        if of == code
+    ]
+
+
+def test_a_server_that_has_its_claim_does_not_need_that_of_a_migration():
+    """The host is not known, but the server has allocations in the tree."""
+    own, migration = consumer("a", "cn1", "nfs"), consumer("m", "numa", "nfs", type="MIGRATION")
+    live = LiveConsumers({"a": Hidden("the list has no hosts")}, AT, BOTH_TYPES)
+    comparison = Comparison(live, STORAGE, AT + SECOND, young(30))
+    comparison.add([own, migration])
+    (orphan,) = comparison.of_consumers(with_orphans=True)
+    assert (orphan.code, orphan.consumer) == ("orphaned_consumer", "m")
+
+
+def test_two_servers_of_a_host_without_a_claim_make_a_claim_ambiguous():
+    """One of them has no allocations: the claim may be its own."""
+    own, migration = consumer("a", "cn2"), consumer("m", "cn1", type="MIGRATION")
+    live = LiveConsumers({"a": RunsOn("cn1"), "b": RunsOn("cn1")}, AT, BOTH_TYPES)
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add([own, migration])
+    servers = comparison.of_consumers(with_orphans=True)
+    assert [(each.consumer, each.migration) for each in servers] == [("a", None), ("b", None)]
+    assert len(skips(comparison, "orphaned_consumer")) == 1
+
+
+def test_nova_has_a_host_that_no_provider_is():
+    """Its name is another one than that of the provider, and no hypervisor has the UUID."""
+    own, migration = consumer("a", "cn2"), consumer("m", "cn1", type="MIGRATION")
+    live = LiveConsumers(
+        {"a": RunsOn("cn1.example.org")},
+        AT,
+        BOTH_TYPES,
+        {"cn2": Hypervisor("cn2")},
+        servers_of={"m": "a"},
+    )
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add([own, migration])
+    assert comparison.of_consumers(with_orphans=True) == []
+    assert [each.text for each in skips(comparison, "orphaned_consumer")] == [
+        "orphaned_consumer left out: no provider is the host of the server"
+    ]
