@@ -95,16 +95,18 @@ class CommandNames:
             yield page
             query["marker"] = list(page)[-1]
 
-    def groups_of(self, servers: Collection[str]) -> list[Mapping[str, Any]]:
-        """Return the groups of some servers.  See ``server_groups``."""
-        groups, wanted = self.server_groups if servers else (), set(servers)
+    def groups_of(self, servers: Collection[str]) -> Sequence[Mapping[str, Any]] | None:
+        """Return the ``server_groups`` of some servers, None if they are not known."""
+        groups, wanted = self.server_groups, set(servers)
+        if groups is None:
+            return None
         return [each for each in groups if not wanted.isdisjoint(each["members"])]
 
     @cached_property
-    def server_groups(self) -> Sequence[Mapping[str, Any]]:
+    def server_groups(self) -> Sequence[Mapping[str, Any]] | None:
         """The strict rules of server groups, as ``/insight/drain`` and ``/room`` read them.
 
-        There are none if nova does not list all server groups to this user.
+        None if nova does not list all server groups to this user.
         """
         groups: list[Mapping[str, Any]] = []
         path = f"/os-server-groups?all_projects=1&limit={_PAGE}&offset="
@@ -112,7 +114,7 @@ class CommandNames:
             while rows := self._rows(_NOVA, f"{path}{len(groups)}", "server_groups", "2.64"):
                 groups += rows
         except (ClientException, *_MALFORMED):
-            return ()  # a plan with some of the groups would say that it keeps all rules
+            return None  # a plan with some of the groups would say that it keeps all rules
         return [
             {
                 "policy": row["policy"],

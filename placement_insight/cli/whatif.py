@@ -4,7 +4,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
@@ -115,13 +115,14 @@ def _planned(
 
     Another plan may have other consumers: it is requested until the groups of all are known.
     """
-    seen, groups = set[str](), list[Mapping[str, Any]]()
+    seen = set[str]()
+    groups = names.groups_of(seen)
     while True:
-        document = post(app, path, {**body, "groups": groups} if groups else body)
+        document = post(app, path, body if groups is None else {**body, "groups": groups})
         consumers = consumers_of(document)
         seen.update(consumers)
         known, groups = groups, names.groups_of(seen)
-        if len(groups) == len(known):
+        if groups == known:
             return document, consumers
 
 

@@ -174,7 +174,7 @@ def _text(lines: Iterable[str], assumes: Sequence[str]) -> str:
 
 def _assumes(keep: Keep, groups: ServerGroups = NO_GROUPS) -> Sequence[str]:
     cells = keep.cells.assumes
-    if not groups:
+    if groups is NO_GROUPS:
         return (ASSUMES[0], *cells, *ASSUMES[1:])
     unknown = groups.without_allocations
     sentence = (

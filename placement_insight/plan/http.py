@@ -20,7 +20,7 @@ from placement_insight.plan import document, sql
 from placement_insight.plan.cells import cells_of
 from placement_insight.plan.drain import drain
 from placement_insight.plan.model import Keep, Scene, with_children
-from placement_insight.plan.server_groups import ServerGroup, ServerGroups
+from placement_insight.plan.server_groups import NO_GROUPS, ServerGroup, ServerGroups
 from placement_insight.plan.survival import COMPUTE_NODE, Survival, hosts_by
 
 MOST_PROVIDERS: Final = 500
@@ -49,17 +49,16 @@ def listed(items: Schema) -> Schema:
     return {"type": "array", "items": items, "minItems": 1, "maxItems": 20_000}
 
 
-GROUPS = listed(
-    closed(
-        {
-            "policy": {"type": "string", "enum": ["affinity", "anti-affinity"]},
-            "members": listed(UUID),
-            "max_server_per_host": {"type": "integer", "minimum": 1},
-        },
-        "policy",
-        "members",
-    )
+_GROUP: Final = closed(
+    {
+        "policy": {"type": "string", "enum": ["affinity", "anti-affinity"]},
+        "members": listed(UUID),
+        "max_server_per_host": {"type": "integer", "minimum": 1},
+    },
+    "policy",
+    "members",
 )
+GROUPS: Final = {**listed(_GROUP), "minItems": 0}
 CELLS: Final = {
     "cells": {"type": "object", "additionalProperties": listed(NAME), "minProperties": 1},
     "unreachable": listed(NAME),
@@ -101,13 +100,15 @@ def plan_drain(request: Request) -> webob.Response:
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
     """Return the server groups in a body, and where their members are.  Raises: BadRequest."""
+    if "groups" not in body:
+        return NO_GROUPS
     groups = [
         ServerGroup(
             frozenset(map(canonical, each["members"])),
             each["policy"] == "affinity",
             each.get("max_server_per_host", 1),
         )
-        for each in body.get("groups", ())
+        for each in body["groups"]
     ]
     together, apart = (
         {member for group in groups if group.has_affinity is affine for member in group.members}

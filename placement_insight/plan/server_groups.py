@@ -7,6 +7,7 @@ group with affinity: the others are on the host that the member would leave.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -40,9 +41,6 @@ class ServerGroups:
     def __contains__(self, server: str) -> bool:
         return server in self._groups
 
-    def __bool__(self) -> bool:
-        return bool(self._groups)
-
     @property
     def without_allocations(self) -> Sequence[str]:
         """The members that have no root."""
@@ -65,4 +63,5 @@ class ServerGroups:
         return targets
 
 
-NO_GROUPS = ServerGroups((), {})
+NO_GROUPS: Final = ServerGroups((), {})
+"""The server groups are not known."""
