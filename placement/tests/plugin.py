@@ -1,8 +1,8 @@
 """Fixtures of all tests: databases of each kind, stores, and the service.
 
 A test that requests ``store``, ``conf``, ``application`` or ``database_url``
-runs once on each of SQLite, MariaDB and PostgreSQL. ``make test`` runs those of
-``functional/db`` on all of them, and others on SQLite; ``make test-long`` the rest.
+runs once on each of SQLite, MariaDB and PostgreSQL. ``make test`` runs the tests of rows, in
+``functional/db``, on all of them, and others on SQLite; ``make test-long`` the rest.
 """
 
 import gc
@@ -30,7 +30,7 @@ from placement.tests.support import compiled, environment, loggers, servers
 from placement.tests.support.stores import replaced_store
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
-TESTS_OF_SQL = Path(__file__).parent / "functional" / "db"
+DB = Path(__file__).parent / "functional" / "db"
 NOT_LONG = "not long"
 LEFT_OUT = "left-out"  # a file
 
@@ -75,8 +75,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test as long that repeats on a database server what is no test of SQL."""
-    if item.get_closest_marker("server") and not item.path.is_relative_to(TESTS_OF_SQL):
+    """Mark a test on a database server as long, if its subject is not how rows are changed."""
+    is_of_rows = item.path.is_relative_to(DB) and not item.path.is_relative_to(DB / "schema")
+    if item.get_closest_marker("server") and not is_of_rows:
         item.add_marker("long")
 
 

@@ -172,6 +172,7 @@ WAITING = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sent", WAITING.values(), ids=WAITING)
 def test_clients_that_wait_occupy_no_thread(slow, sent):
     """A page keeps its connections; the service has two threads for forty clients."""
@@ -213,6 +214,7 @@ def test_a_second_signal_ends_the_process_at_once(slow):
         assert slow.process.wait(STOP_TIMEOUT_SECONDS) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("delay_seconds", [0.1, 0.3, 0.6, 1, 1.5, 2])
 def test_a_signal_during_the_start_ends_the_process_cleanly(tmp_path, number, delay_seconds):

@@ -100,6 +100,7 @@ def test_without_places_a_write_waits_for_a_second_only(store):
     process.dispose()
 
 
+@pytest.mark.long
 def test_a_write_that_waits_ends_while_a_client_is_patient(store, process, monkeypatch):
     monkeypatch.setattr("placement.db.store.RETRY_SECONDS", 12)
     host = new_provider(process, VCPU=8)

@@ -120,6 +120,7 @@ def test_without_rotation_most_hosts_are_never_offered(fill):
     assert deviation > 1
 
 
+@pytest.mark.long
 def test_processes_return_the_same_bytes_until_something_changes(conf, store, tmp_path):
     changing = service(conf)
     create_hosts(changing, HOSTS // 4)

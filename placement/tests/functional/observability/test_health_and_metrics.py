@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +27,7 @@ from placement.observability import health, metrics
 from placement.observability.health import HealthChecks
 from placement.tests.support.processes import LATEST, WSGI_FILE, check_claims, start_uwsgi
 from placement.tests.support.servers import free_port
+from placement.tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -275,8 +275,10 @@ def test_metrics_of_exited_processes_remain(deployment):
             assert deployment.request("GET", "/traits").status_code == 200
         first, *_ = master.children()
         first.kill()
-        while len(set(master.children()) - {first}) < 2:  # it is replaced a second later
-            time.sleep(0.05)
+        # it is replaced a second later
+        wait_until(
+            lambda first=first: len(set(master.children()) - {first}) == 2, message=deployment.logs
+        )
     assert counted(figures(deployment), "placement_requests_total", route="/traits") == 12
 
 

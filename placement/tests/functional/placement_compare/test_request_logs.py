@@ -17,6 +17,8 @@ from placement.tests.support.processes import (
 from placement_compare.model import Read
 from placement_compare.requests import read_log
 
+pytestmark = pytest.mark.long
+
 PATHS = [
     "/resource_providers?name=h%C3%B6st&resources=VCPU:1",
     "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1024&required=in:HW_CPU_X86_AVX2,COMPUTE_NODE",

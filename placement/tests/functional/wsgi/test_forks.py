@@ -12,6 +12,8 @@ import webtest
 from placement.tests.support.processes import LATEST
 from placement.tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.long
+
 FORK = multiprocessing.get_context("fork")
 CHILDREN = 3
 THREADS = 6

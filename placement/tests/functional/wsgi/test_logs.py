@@ -13,6 +13,8 @@ import pytest
 
 from placement.tests.support.processes import skip_untested
 
+pytestmark = pytest.mark.long
+
 IN_A_MACHINE_OF_ITS_OWN = """
 mount --make-rprivate /
 mount -t tmpfs tmpfs /run

@@ -72,6 +72,7 @@ PROCESSES = pytest.mark.parametrize(
 
 
 @PROCESSES
+@pytest.mark.long
 def test_a_backup_is_restored(database, monkeypatch, running):
     url, run = database
     check_restore([url], run, monkeypatch, running)

@@ -80,6 +80,7 @@ def service(tmp_path):
     shutil.which("curl") is None and os.environ.get("CI") != "true",
     reason="needs curl: apt-get install curl",
 )
+@pytest.mark.long
 def test_the_commands_of_the_readme_print_what_it_shows(service, tmp_path):
     (tmp_path / ".venv").symlink_to(sys.prefix)
     text = README.read_text()

@@ -21,6 +21,7 @@ from bench.harness import PLACEMENT, UPSTREAM
 from bench.services import UPSTREAM_PACKAGES, install_upstream
 from bench.worlds import gpu
 from placement.tests.support.processes import BIN, ApiProcess, read_terminal
+from placement.tests.support.waiting import wait_until
 from placement_compare import command as compare
 from placement_compare.client import Service
 from placement_compare.requests import derived_reads
@@ -312,9 +313,7 @@ def test_ctrl_c_ends_a_comparison_which_can_be_resumed(services, tmp_path):
         arguments = ["--old", url, "--new", services[1], "--token", "admin", "--state", state]
         command = [BIN / "placement-compare", *arguments, "--json"]
         process, terminal = on_terminal(*command)
-        while len(lines_of(state)) < 4:
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_until(lambda: len(lines_of(state)) >= 4 or process.poll() is not None)
         os.write(terminal, b"\x03")
         Recorder.may_continue.set()
         document = json.loads(process.communicate(timeout=120)[0])

@@ -26,6 +26,7 @@ from placement.tests.support.factories import (
     set_inventories,
     uuid,
 )
+from placement.tests.support.waiting import wait_until
 from placement_insight.audit import manage as command
 from placement_insight.audit.model import AuditSettings
 from placement_insight.audit.repair import manage as repair
@@ -150,8 +151,7 @@ def test_claims_during_a_repair_are_neither_lost_nor_doubled(
     try:
         counts = apply(plan)
         undone = apply(f"{plan}.undo")
-        while len(kept) < 15:
-            time.sleep(0.01)
+        wait_until(lambda: len(kept) >= 15)
     finally:
         stop.set()
         thread.join()

@@ -265,6 +265,7 @@ class Workers:
         return self.send("POST", path, headers, json=body)
 
 
+@pytest.mark.long
 def test_the_feed_holds_among_real_processes(tmp_path):
     """Three workers share a socket: writes, tokens and reads may reach different ones."""
     with UwsgiProcesses(tmp_path, workers=3) as service:
