@@ -13,7 +13,7 @@ from dataclasses import replace
 from oslo_config import cfg
 from sqlalchemy.exc import ArgumentError
 
-from placement import exception, profiling
+from placement import exception, profiling, surface
 from placement.conf.base import settings_of
 from placement.core.model import IncompleteConsumer
 from placement.db import errors, suitability
@@ -104,7 +104,7 @@ def opened(conf: cfg.ConfigOpts) -> Iterator[Store]:
     """A store for one command, without checks of its database; it is closed at the end."""
     store = Store(settings(conf))
     try:
-        yield store
+        yield store.with_change_observer(surface.installed().change_observer(conf, store))
     finally:
         store.dispose()
 

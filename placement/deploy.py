@@ -90,6 +90,9 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
         for metric, several in surface.installed().metrics().items():
             for labels in several:
                 observer.count(metric, *labels, amount=0)  # rate() counts the first event
+    if changes := surface.installed().change_observer(conf, store):
+        changes.start()
+        store = store.with_change_observer(changes)
     return Services(
         store=store,
         store_for_allocations=store.with_max_attempts(

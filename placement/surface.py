@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from placement.core.request import CandidateRequest
     from placement.core.snapshot.snapshot import Snapshot
     from placement.db.store import Store
+    from placement.db.transaction import ChangeObserver
     from placement.events import Metric
     from placement.http.request import HandlerFunction, Request
 
@@ -88,6 +89,10 @@ class Surface:
     def reports(self, conf: cfg.ConfigOpts, store: "Store") -> Reports:
         """Return the observer of requests without candidates and of refused claims."""
         return Reports()
+
+    def change_observer(self, conf: cfg.ConfigOpts, store: "Store") -> "ChangeObserver | None":
+        """Return the observer of what writes change, in the service and in its commands."""
+        return None
 
     def wrapped(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
         """Return the application with what is served before authentication."""

@@ -67,4 +67,19 @@ responses are explained if the explanations would take more than a twentieth of 
 same limits hold for invalid requests for candidates, whose unknown names are searched.
 """,
     ),
+    cfg.IntOpt(
+        "history_rows",
+        default=200_000,
+        min=0,
+        help="""
+The maximum number of changes of allocations that are recorded in the table ``insight_changes``,
+and also that of all other changes: changes of allocations never remove those of providers.
+``GET /insight/changes`` and ``openstack placement changes`` list them.
+
+A change is recorded in its transaction: no record is lost, and none has changes that were rolled
+back. Processes that add rows remove the oldest rows in batches, so the table can have a fortieth
+more for each process. A row takes about 0.5 kB, with its indexes. With 0, nothing is recorded, and
+a process that starts removes all rows.
+""",
+    ),
 ]

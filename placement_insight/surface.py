@@ -11,6 +11,7 @@ from oslo_policy.policy import RuleDefault
 
 from placement.conf.base import settings_of
 from placement.db.store import Store
+from placement.db.transaction import ChangeObserver
 from placement.events import Metric
 from placement.http import auth
 from placement.http.request import HandlerFunction
@@ -48,6 +49,12 @@ class Insight(Surface):
         from placement_insight.explain.records.reports import OperatorReports
 
         return OperatorReports(Recorder(store, settings_of(RecorderSettings, conf.insight)))
+
+    def change_observer(self, conf: cfg.ConfigOpts, store: Store) -> ChangeObserver:
+        """Return the observer that records changes."""
+        from placement_insight.history.observer import History
+
+        return History(store, conf.insight.history_rows)
 
     def wrapped(self, application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
         """Return the application with the page, if [insight]page."""

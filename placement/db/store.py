@@ -24,7 +24,7 @@ from placement.db.connections.pools import Engines, PerProcess
 from placement.db.connections.session_settings import LOCK_TIMEOUT_SECONDS
 from placement.db.errors import WriteConflict
 from placement.db.settings import DatabaseSettings
-from placement.db.transaction import Transaction
+from placement.db.transaction import ChangeObserver, Transaction
 
 T = TypeVar("T")
 
@@ -116,6 +116,7 @@ class Store:
         self.is_ready = False  # whether schema and standard names were checked, see db_api.store
         self._max_attempts = MAX_ATTEMPTS
         self._on_conflict: Callable[[], object] = ignore
+        self._observer: ChangeObserver | None = None
         # the one connection of an in-memory database can be used by one thread at a time
         self.exclusive = threading.RLock() if settings.is_private else nullcontext()
 
@@ -137,6 +138,12 @@ class Store:
         """Return a copy of this store that calls the function at each write conflict."""
         store = copy.copy(self)
         store._on_conflict = on_conflict
+        return store
+
+    def with_change_observer(self, observer: ChangeObserver | None) -> Self:
+        """Return a copy of this store whose writes report their changes to the observer."""
+        store = copy.copy(self)
+        store._observer = observer
         return store
 
     def write(
@@ -169,10 +176,13 @@ class Store:
             return attempt()
 
         try:
-            return retried(attempt, self._max_attempts, self._on_conflict)
+            result = retried(attempt, self._max_attempts, self._on_conflict)
         except errors.UsageNotCounted as error:
             self.write(usage_counters.count_again, error.provider_ids)
             return self.write(work, *args, **kwargs)
+        if self._observer is not None:
+            self._observer.after_write()
+        return result
 
     def _write_once(self, work: Callable[[Transaction], T], *, has_waited: bool) -> T:
         """Return the result of the work in one transaction, committed or rolled back."""
@@ -184,7 +194,7 @@ class Store:
                 with errors.translated():
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
-                    result = work(Transaction(connection))
+                    result = work(Transaction(connection, self._observer))
                 commit = pools.bulkhead.commit(connection.connection.driver_connection)
                 with commit, errors.committing():
                     connection.commit()

@@ -4,13 +4,15 @@ Tables, columns, indexes and constraints have the same names as in any existing
 deployment, whose database this service opens unchanged. Additions of this service:
 ``inventories.used`` and ``resource_providers.counted_generation`` (see
 :mod:`placement.db.usage_counters`), ``resource_providers.stamp``, ``clocks`` and
-``removed_providers`` (see :mod:`placement.db.clocks`), and ``insight_requests``.
+``removed_providers`` (see :mod:`placement.db.clocks`), ``insight_requests`` and
+``insight_changes``.
 """
 
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
 
 metadata = sa.MetaData()
 
@@ -211,6 +213,29 @@ insight_requests = sa.Table(
     sa.Index("insight_requests_equal_key_idx", "equal_key", unique=True),
     sa.Index("insight_requests_request_id_idx", "request_id"),
     sa.Index("insight_requests_global_request_id_idx", "global_request_id"),
+    info=_OURS,
+)
+
+insight_changes = sa.Table(
+    "insight_changes",
+    metadata,
+    sa.Column("created_at", sa.DateTime, nullable=False),
+    # in the order of time, and of the commits of one provider or consumer: these wait for another
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("request_id", sa.String(40)),
+    sa.Column("global_request_id", sa.String(40)),
+    sa.Column("project_id", sa.String(255)),
+    sa.Column("user_id", sa.String(255)),
+    sa.Column("provider_uuid", sa.String(36)),
+    sa.Column("consumer_uuid", sa.String(36)),  # of changes of allocations only
+    # JSON; in MySQL, a text longer than 64 kB would fail, and the write with it
+    sa.Column(
+        "change", sa.Text().with_variant(mysql.MEDIUMTEXT, "mysql", "mariadb"), nullable=False
+    ),
+    sa.Index("insight_changes_provider_uuid_idx", "provider_uuid", "id"),
+    sa.Index("insight_changes_consumer_uuid_idx", "consumer_uuid", "id"),
+    sa.Index("insight_changes_global_request_id_idx", "global_request_id"),
     info=_OURS,
 )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from placement import exception
+from placement.core.changes import AggregatesChange, of_names
 from placement.core.model import ProviderAggregates
 from placement.db.store import Store, write_transaction
 from placement.db.transaction import Transaction
@@ -27,9 +28,10 @@ def replace(
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
         raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
-    tx.providers.replace_aggregates(provider.id, aggregates)
+    replaced = tx.providers.replace_aggregates(provider.id, aggregates)
+    changes = of_names(AggregatesChange, provider, replaced.names)
     if generation is None:
-        tx.publish([provider.id])
+        tx.publish([provider.id], changes=changes)
         return ProviderAggregates(provider.generation, tuple(aggregates))
-    tx.publish(generation_bumped=[provider.id])
+    tx.publish(generation_bumped=[provider.id], changes=changes)
     return ProviderAggregates(provider.generation + 1, tuple(aggregates))

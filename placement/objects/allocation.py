@@ -5,9 +5,11 @@ their current state, decides in ``core.claims``, and writes the changes.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from placement import exception
+from placement.core.changes import AllocationsChange, Change, of_claims
 from placement.core.claims import (
     AllocationChanges,
     AllocationState,
@@ -21,6 +23,7 @@ from placement.db.claims.consumers import (
     PROVIDER,
     LockedConsumers,
     Owner,
+    allocated_amounts,
     consumer_lock,
     deletion_if_unchanged,
     deletions,
@@ -61,6 +64,7 @@ def replace(tx: Transaction, claims: Sequence[ConsumerClaim]) -> None:
     tx.execute_all(
         [
             *writes(changes, consumers, owners, state),
+            *tx.records(of_claims(claims, state.allocations)),
             *publications(
                 provider_ids(state, changes.usage_changed),
                 generation_bumped=provider_ids(state, changes.generation_bumped),
@@ -174,12 +178,19 @@ def delete(tx: Transaction, consumer_uuid: str) -> None:
             *provider_locks(changed),
             *allocations.deletions([consumer_uuid]),
             *inventories.additions(amounts),
+            *tx.records(_released(consumer_uuid, held)),
             *publications(changed),
             *deletion_if_unchanged(held[0].id, held[0].generation),
         ]
     )
     if not deleted:
         raise WriteConflict
+
+
+def _released(consumer_uuid: str, held: Iterable[Any]) -> Iterator[Change]:
+    """Yield the release of the allocations in the rows."""
+    before = allocated_amounts(held)[consumer_uuid]
+    yield AllocationsChange(consumer_uuid, None, before, {})
 
 
 def _release_unrecorded(tx: Transaction, consumer_uuid: str) -> None:
@@ -191,4 +202,5 @@ def _release_unrecorded(tx: Transaction, consumer_uuid: str) -> None:
     state = read_state(tx, consumers, [release])
     changes = plan_claims(state, [release])
     changed = provider_ids(state, changes.generation_bumped | changes.usage_changed)
-    tx.execute_all([*writes(changes, consumers, {}, state), *publications(changed)])
+    released = tx.records(of_claims([release], state.allocations))
+    tx.execute_all([*writes(changes, consumers, {}, state), *released, *publications(changed)])

@@ -5,10 +5,11 @@ returns the written inventories as the database has them: MySQL rounds allocatio
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from placement import exception
 from placement.core.capacity import check_minimum, integer_capacity, is_within_capacity
+from placement.core.changes import Change, of_inventories
 from placement.core.model import (
     CreateInventory,
     Inventory,
@@ -25,19 +26,22 @@ from placement.objects.provider import locked, locked_at_generation
 
 LOG = logging.getLogger(__name__)
 
+Stored = Mapping[str, StoredInventory]
+"""Inventories by resource class."""
+
 
 def list_of(store: Store, uuid: str) -> ProviderInventories:
     """Return all inventories of the provider.  Raises: ProviderNotFound."""
     return _as_stored(*store.read_once(lambda tx: tx.inventories.of(uuid)))
 
 
-def _as_stored(generation: int, stored: Mapping[str, StoredInventory]) -> ProviderInventories:
+def _as_stored(generation: int, stored: Stored) -> ProviderInventories:
     times = (row.modified_at for row in stored.values() if row.modified_at)
     inventories = {name: row.inventory for name, row in stored.items()}
     return ProviderInventories(generation, inventories, max(times, default=None))
 
 
-def present(tx: Transaction, provider: Provider) -> Mapping[str, StoredInventory]:
+def present(tx: Transaction, provider: Provider) -> Stored:
     """Return the stored inventories of a provider, by class."""
     return tx.inventories.of(provider.uuid)[1]
 
@@ -65,10 +69,11 @@ def create(tx: Transaction, command: CreateInventory) -> ProviderInventories:
     check_minimum(added, command.minimum_capacity, uuid=provider.uuid, action="create")
     action = f"Unable to create inventory for resource provider {provider.uuid}"
     class_ids = used_classes(tx, added, action)
-    if command.resource_class in present(tx, provider):
+    stored = present(tx, provider)
+    if command.resource_class in stored:
         raise exception.InventoryExists(provider.uuid, command.resource_class)
     tx.inventories.insert(provider.id, {class_ids[command.resource_class]: command.inventory})
-    return _written(tx, provider)
+    return _written(tx, provider, stored)
 
 
 def replace(store: Store, command: ReplaceInventories) -> ProviderInventories:
@@ -102,7 +107,7 @@ def _replace(tx: Transaction, command: ReplaceInventories) -> _Change:
     stored = present(tx, provider)
     remove_others(tx, provider, stored, command.inventories)
     overcommits = put(tx, provider, stored, command.inventories, class_ids)
-    return _written(tx, provider), overcommits
+    return _written(tx, provider, stored), overcommits
 
 
 def used_classes(
@@ -122,7 +127,7 @@ def used_classes(
 def remove_others(
     tx: Transaction,
     provider: Provider,
-    stored: Mapping[str, StoredInventory],
+    stored: Stored,
     inventories: Mapping[str, Inventory],
 ) -> None:
     """Delete the other stored inventories of a locked provider.  Raises: InventoryInUse."""
@@ -137,7 +142,7 @@ def remove_others(
 def put(
     tx: Transaction,
     provider: Provider,
-    stored: Mapping[str, StoredInventory],
+    stored: Stored,
     inventories: Mapping[str, Inventory],
     class_ids: Mapping[str, int],
 ) -> Sequence[str]:
@@ -159,7 +164,7 @@ def put(
 def _overcommits(
     provider: Provider,
     inventories: Mapping[str, Inventory],
-    present: Mapping[str, StoredInventory],
+    present: Stored,
 ) -> list[str]:
     used = {name: row.used for name, row in present.items() if row.used}
     return [
@@ -190,7 +195,7 @@ def _update(tx: Transaction, command: UpdateInventory) -> _Change:
         raise exception.NoInventoryRecord(provider.uuid, command.resource_class)
     class_ids = {command.resource_class: stored[command.resource_class].class_id}
     overcommits = put(tx, provider, stored, changed, class_ids)
-    return _written(tx, provider), overcommits
+    return _written(tx, provider, stored), overcommits
 
 
 @write_transaction
@@ -201,13 +206,15 @@ def delete(tx: Transaction, uuid: str, resource_class: str) -> None:
     SingleInventoryInUse (409 concurrent).
     """
     provider = locked(tx, uuid)
-    stored = present(tx, provider).get(resource_class)
-    if stored is None:
+    stored = present(tx, provider)
+    row = stored.get(resource_class)
+    if row is None:
         raise exception.InventoryNotFoundForDelete(resource_class)
-    if holders := tx.allocations.holders_on(provider.id, [stored.class_id]):
+    if holders := tx.allocations.holders_on(provider.id, [row.class_id]):
         raise exception.SingleInventoryInUse(uuid, resource_class, among(*holders))
-    tx.inventories.delete(provider.id, [stored.class_id])
-    tx.publish(generation_bumped=[provider.id])
+    tx.inventories.delete(provider.id, [row.class_id])
+    removed = changes(provider, {resource_class: row}, {})
+    tx.publish(generation_bumped=[provider.id], changes=removed)
 
 
 @write_transaction
@@ -217,12 +224,19 @@ def delete_all(tx: Transaction, uuid: str) -> None:
     Raises: ProviderNotFound, InventoryInUse.
     """
     provider = locked(tx, uuid)
-    remove_others(tx, provider, present(tx, provider), {})
-    tx.publish(generation_bumped=[provider.id])
+    stored = present(tx, provider)
+    remove_others(tx, provider, stored, {})
+    tx.publish(generation_bumped=[provider.id], changes=changes(provider, stored, {}))
 
 
-def _written(tx: Transaction, provider: Provider) -> ProviderInventories:
+def changes(provider: Provider, before: Stored, after: Stored) -> Iterator[Change]:
+    """Yield the change of the inventories of a provider, if they differ."""
+    old, new = ({name: row.inventory for name, row in rows.items()} for rows in (before, after))
+    yield from of_inventories(provider, old, new)
+
+
+def _written(tx: Transaction, provider: Provider, before: Stored) -> ProviderInventories:
     """Publish the change; return the inventories after this write."""
     stored = present(tx, provider)
-    tx.publish(generation_bumped=[provider.id])
+    tx.publish(generation_bumped=[provider.id], changes=changes(provider, before, stored))
     return _as_stored(provider.generation + 1, stored)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from placement import exception
+from placement.core.changes import of_provider
 from placement.core.model import Provider, ProviderSummary, UpdateProvider
 from placement.core.request import ProviderFilter
 from placement.core.text import among
@@ -134,7 +135,8 @@ def _create(tx: Transaction, uuid: str, name: str, parent_uuid: str | None) -> P
     id_ = tx.providers.insert(uuid, name, parent)
     created = existing(tx, uuid)
     # also writes the parent: other Galera nodes do not see locks
-    tx.publish([id_] if parent is None else [id_, parent.id])
+    changed = [id_] if parent is None else [id_, parent.id]
+    tx.publish(changed, changes=of_provider(None, created))
     return created
 
 
@@ -156,7 +158,7 @@ def _rename(tx: Transaction, command: UpdateProvider) -> Provider:
         return provider
     tx.providers.rename(provider.id, command.name)
     renamed = existing(tx, command.uuid)
-    tx.publish([provider.id])
+    tx.publish([provider.id], changes=of_provider(provider, renamed))
     return renamed
 
 
@@ -181,7 +183,8 @@ def _rename_and_move(tx: Transaction, command: UpdateProvider) -> Provider:
             tx.providers.move(changed, root_id)
     updated = existing(tx, uuid)
     # also writes the new parent: other Galera nodes do not see locks
-    tx.publish([*changed, nodes[parent_uuid].id] if parent_uuid else changed)
+    parents = [nodes[parent_uuid].id] if parent_uuid else []
+    tx.publish([*changed, *parents], changes=of_provider(provider, updated))
     return updated
 
 
@@ -216,4 +219,4 @@ def delete(tx: Transaction, uuid: str) -> None:
     if holders := tx.allocations.holders_on(provider.id):
         raise exception.ProviderInUse(uuid, among(*holders))
     tx.providers.delete(provider.id)
-    tx.publish(removed={provider.id: uuid})
+    tx.publish(removed={provider.id: uuid}, changes=of_provider(provider, None))

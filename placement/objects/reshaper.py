@@ -6,10 +6,11 @@ inventories are removed. Each of these steps increases generations, as the API r
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_values
 
 from placement import exception
+from placement.core.changes import Change, of_claims
 from placement.core.claims import (
     AllocationChanges,
     AllocationState,
@@ -51,7 +52,8 @@ def reshape(
     for provider in providers:
         uuid = provider.uuid
         inventory.remove_others(tx, provider, stored[uuid], named[uuid])
-    _publish(tx, state, named, changes)
+    recorded = _recorded(tx, providers, stored, of_claims(claims, state.allocations))
+    _publish(tx, state, named, changes, recorded)
 
 
 def _at_generation(
@@ -82,11 +84,25 @@ def _united(
     return with_values(state, providers=providers, class_ids={**state.class_ids, **class_ids})
 
 
+def _recorded(
+    tx: Transaction,
+    providers: Sequence[Provider],
+    stored: Mapping[str, inventory.Stored],
+    of_consumers: Iterable[Change],
+) -> Iterator[Change]:
+    """Yield the changes of providers and consumers, to be recorded."""
+    for provider in providers:
+        written = inventory.present(tx, provider)
+        yield from inventory.changes(provider, stored[provider.uuid], written)
+    yield from of_consumers
+
+
 def _publish(
     tx: Transaction,
     state: AllocationState,
     named: Mapping[str, Inventories],
     changes: AllocationChanges,
+    recorded: Iterable[Change],
 ) -> None:
     """Add one generation for each step that changed a provider; publish adds the last."""
     steps = Counter(changes.generation_bumped)
@@ -98,4 +114,5 @@ def _publish(
     tx.publish(
         allocation.provider_ids(state, changes.usage_changed),
         generation_bumped=allocation.provider_ids(state, steps),
+        changes=recorded,
     )

@@ -1,6 +1,7 @@
 """Resource classes: standard classes and custom classes."""
 
 from placement import exception
+from placement.core.changes import ClassChange
 from placement.core.model import NameList
 from placement.core.text import among
 from placement.db.clocks import start_epoch
@@ -39,7 +40,7 @@ def ensure(tx: Transaction, name: str) -> bool:
     if tx.resource_classes.ids([name]):
         return False
     tx.resource_classes.insert(name)
-    tx.publish(names=True)
+    tx.publish(names=True, changes=[ClassChange(None, name)])
     return True
 
 
@@ -58,7 +59,7 @@ def rename(tx: Transaction, name: str, new_name: str) -> None:
         raise exception.ResourceClassNameTaken(new_name)
     tx.resource_classes.rename(renamed.id, new_name)
     # the providers that have it look different now, and none of them was written
-    tx.publish(names=True)
+    tx.publish(names=True, changes=[ClassChange(name, new_name)])
     start_epoch(tx.connection)
 
 
@@ -74,4 +75,4 @@ def delete(tx: Transaction, name: str) -> None:
     if user := tx.resource_classes.user_of(removed.id):
         raise exception.ResourceClassInUse(name, among(*user))
     tx.resource_classes.delete(removed.id)
-    tx.publish(names=True)
+    tx.publish(names=True, changes=[ClassChange(name, None)])

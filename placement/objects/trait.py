@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from placement import exception
+from placement.core.changes import TraitChange, TraitsChange, of_names
 from placement.core.model import NameList
 from placement.core.text import among
 from placement.db.resources.names import StoredName, summary
@@ -46,7 +47,7 @@ def ensure(tx: Transaction, name: str) -> tuple[bool, NameList]:
         return False, summary([present])
     tx.traits.insert(name)
     created = _existing(tx.traits.find(name), name)
-    tx.publish(names=True)
+    tx.publish(names=True, changes=[TraitChange(None, name)])
     return True, summary([created])
 
 
@@ -59,7 +60,7 @@ def delete(tx: Transaction, name: str) -> None:
     if user := tx.traits.user_of(removed.id):
         raise exception.TraitInUse(name, among(*user))
     tx.traits.delete(removed.id)
-    tx.publish(names=True)
+    tx.publish(names=True, changes=[TraitChange(name, None)])
 
 
 def of_provider(store: Store, uuid: str) -> tuple[int, NameList]:
@@ -86,8 +87,9 @@ def replace(
     if missing:
         raise exception.TraitsNotFound(tuple(sorted(missing)))
     names = summary(locked_traits)
-    if tx.providers.replace_traits(provider.id, [trait.id for trait in locked_traits]):
-        tx.publish(generation_bumped=[provider.id])
+    if replaced := tx.providers.replace_traits(provider.id, [each.id for each in locked_traits]):
+        changes = of_names(TraitsChange, provider, replaced.names)
+        tx.publish(generation_bumped=[provider.id], changes=changes)
         generation += 1
     return generation, names
 
@@ -99,5 +101,6 @@ def clear(tx: Transaction, uuid: str) -> None:
     Raises: ProviderNotFound.
     """
     provider = locked(tx, uuid)
-    if tx.providers.replace_traits(provider.id, []):
-        tx.publish(generation_bumped=[provider.id])
+    if replaced := tx.providers.replace_traits(provider.id, []):
+        changes = of_names(TraitsChange, provider, replaced.names)
+        tx.publish(generation_bumped=[provider.id], changes=changes)

@@ -153,12 +153,15 @@ _HELD = (
         _consumer.uuid,
         _consumer.generation,
         _allocation.resource_provider_id.label("provider_id"),
+        resource_providers.c.uuid.label("provider_uuid"),
         _allocation.resource_class_id.label("class_id"),
+        resource_classes.c.name.label("resource_class"),
         _allocation.used,
         IS_COUNTED,
     )
     .join(allocations, _allocation.consumer_id == _consumer.uuid)
     .join(resource_providers, resource_providers.c.id == _allocation.resource_provider_id)
+    .outerjoin(resource_classes, resource_classes.c.id == _allocation.resource_class_id)
     .where(_consumer.uuid == sa.bindparam("uuid"))
 )
 
@@ -216,7 +219,7 @@ class Consumers(Statements):
         return LockedConsumers(
             ids,
             {row.uuid: row.generation for row in rows},
-            _allocated(allocated),
+            allocated_amounts(allocated),
             {row.resource_class: row.class_id for row in allocated if row.class_id is not None},
             name_ids,
         )
@@ -359,7 +362,7 @@ def deletion_if_unchanged(id_: int, generation: int) -> list[Write]:
     return writes_of(_DELETE_UNCHANGED, _consumer.id, [id_], unchanged=generation)
 
 
-def _allocated(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:
+def allocated_amounts(rows: Iterable[sa.Row[Any]]) -> AllocatedAmounts:
     """Return the sums of the rows; a row without provider is a consumer without allocations."""
     allocated: AllocatedAmounts = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
     for row in rows:

@@ -203,6 +203,28 @@ def subtree(nodes: Mapping[str, Node], top: int) -> set[int]:
     return below
 
 
+class Replaced:
+    """The traits or aggregates of a provider that a write replaced: true if the set changed."""
+
+    def __init__(
+        self, connection: sa.Connection, column: sa.Column[int], before: set[int], after: set[int]
+    ) -> None:
+        self._connection, self._column = connection, column
+        self._before, self._after = before, after
+
+    def __bool__(self) -> bool:
+        return self._before != self._after
+
+    def names(self) -> tuple[set[str], set[str]]:
+        """Return the names, or UUIDs, before and after, of those that differ.  Cost: one query."""
+        changed = sorted(self._before ^ self._after)
+        text = traits.c.name if self._column is _trait.trait_id else placement_aggregates.c.uuid
+        query = sa.select(text.table.c.id, text.label("name"))
+        rows = [*rows_of(self._connection, query, text.table.c.id, changed)]
+        before = {row.name for row in rows if row.id in self._before}
+        return before, {row.name for row in rows if row.id in self._after}
+
+
 class Providers(Statements):
     """Resource providers, in one transaction."""
 
@@ -221,20 +243,20 @@ class Providers(Statements):
         generation, rows = find_with(self._connection, _WITH_AGGREGATES, uuid)
         return ProviderAggregates(generation, tuple(row[0] for row in rows))
 
-    def replace_traits(self, id_: int, trait_ids: Collection[int]) -> bool:
-        """Replace the traits of a locked provider; return whether the set changed."""
+    def replace_traits(self, id_: int, trait_ids: Collection[int]) -> Replaced:
+        """Replace the traits of a locked provider."""
         return self._replace(id_, _trait.trait_id, trait_ids)
 
-    def replace_aggregates(self, id_: int, uuids: Sequence[str]) -> None:
+    def replace_aggregates(self, id_: int, uuids: Sequence[str]) -> Replaced:
         """Replace the aggregates of a locked provider; those that do not exist are inserted."""
         column = placement_aggregates.c.uuid
         ids = ids_by_name(self._connection, column, uuids)
         if missing := [uuid for uuid in uuids if uuid not in ids]:
             ids |= insert_names(self._connection, column, missing)
-        self._replace(id_, _association.aggregate_id, ids.values())
+        return self._replace(id_, _association.aggregate_id, ids.values())
 
-    def _replace(self, id_: int, column: sa.Column[int], ids: Collection[int]) -> bool:
-        """Replace what a locked provider is associated with; return whether the set changed."""
+    def _replace(self, id_: int, column: sa.Column[int], ids: Collection[int]) -> Replaced:
+        """Replace what a locked provider is associated with."""
         table, required = column.table, set(ids)
         of_provider = table.c.resource_provider_id == id_
         present = set(self._connection.scalars(sa.select(column).where(of_provider)))
@@ -244,7 +266,7 @@ class Providers(Statements):
         rows = [{**created, column.name: new} for new in sorted(required - present)]
         if rows:
             self._connection.execute(table.insert(), rows)
-        return present != required
+        return Replaced(self._connection, column, present, required)
 
     def stored_name(self, name: str) -> str | None:
         """Return the name of the provider with this name, as the unique key compares names."""

@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy.exc import DataError, IntegrityError
 
 from placement import exception
+from placement.core.changes import RepairChange
 from placement.core.model import IncompleteConsumer
 from placement.db.errors import first_line
 from placement.db.store import Store
@@ -16,6 +17,7 @@ from placement_insight.audit.repair.action import Action
 from placement_insight.audit.repair.plan_file import Entry
 from placement_insight.audit.repair.rows import AFTER, BEFORE, NO_ROWS, state_of
 from placement_insight.audit.repair.transaction import ChangedSince, Repair
+from placement_insight.history.repairs import of_repair
 
 APPLIED: Final = "applied"
 ALREADY: Final = "already"
@@ -55,6 +57,8 @@ def apply_action(
         repair = Repair(tx, incomplete)
         action.perform(repair)
         entry = Entry(action, repair.recorded())
+        images = entry.recorded.before, entry.recorded.after
+        tx.execute_all(tx.records(of_repair(tx, RepairChange(None, action.kind), *images)))
         record(entry)
         return Outcome(APPLIED)
 
@@ -88,6 +92,9 @@ def undo_action(
         if not (entry.in_effect or unconfirmed):
             raise ChangedSince(_UNCONFIRMED)
         transaction.restore(tx, entry.recorded)
+        images = entry.recorded.after, entry.recorded.before
+        undone = RepairChange(entry.action.kind, None)
+        tx.execute_all(tx.records(of_repair(tx, undone, *images)))
         record(replace(entry, in_effect=None))
         return Outcome(APPLIED)
 

@@ -26,9 +26,11 @@ INTERNAL = {
     "placement_insight.queries": {
         *("schemas", "parse", "microversion", "exception", "http", "placement_insight.times"),
     },
+    "placement_insight.history": {*_SERVICE, "placement_insight.history"},
     "placement_insight.explain": {*_SERVICE, "placement_insight.explain"},
     "placement_insight.audit": {
         *(*_SERVICE, *_COMMAND, "placement_insight.audit", "placement_insight.explain"),
+        "placement_insight.history",
     },
     "placement_insight.plan": {*_SERVICE, "placement_insight.plan", "placement_insight.explain"},
     "placement_insight.plan.hypothetical": {"core"},
@@ -43,6 +45,7 @@ INTERNAL = {
 EXTERNAL = {
     "placement_insight": {"numpy", "oslo_config", "oslo_policy", "sqlalchemy", "webob"},
     "placement_insight.fitted_tables": set(),
+    "placement_insight.history": {"oslo_context", "sqlalchemy", "webob"},
     "placement_insight.nova_lists": {"openstack"},
     "placement_insight.audit.live_sources": {"openstack", "keystoneauth1"},
     "placement_insight.audit.nova": {"openstack", "keystoneauth1"},

@@ -22,6 +22,7 @@ DEFAULTS = {
     "record_max_rows": 10_000,
     "record_max_age_days": 30,
     "record_per_second": 5,
+    "history_rows": 200_000,
 }
 
 

@@ -20,6 +20,7 @@ import webob
 
 from placement.core.model import SHARING_TRAIT
 from placement.tests.support.stores import replaced_store
+from placement_insight.tests.functional.history.replay import State, oldest_first, state_of
 
 pytestmark = pytest.mark.long
 
@@ -448,7 +449,7 @@ def answers_of(connections, counts, paths):
 
 @pytest.mark.xdist_group("agreement")  # the tests share the processes
 @pytest.mark.timeout(SECONDS + 300)
-def test_old_processes_answer_like_a_new_one(processes, database_url, backend):
+def test_old_processes_answer_like_a_new_one(processes, database_url, store, backend):
     seed = int(os.environ.get("STRESS_SEED", random.getrandbits(20)))
     numbers = random.Random(seed)
     compared = rounds = candidates = 0
@@ -472,7 +473,10 @@ def test_old_processes_answer_like_a_new_one(processes, database_url, backend):
             candidates += sum(body.count(b'"mappings"') for _, _, body in new)
             rounds += 1
             feed = f"/insight/providers?changed_since={token}"
+    records = oldest_first(store)
+    assert State().replay(records).values() == state_of(store).values(), f"seed {seed}"
     print(
         f"\nold and new processes on {backend}: {rounds} rounds, {PROCESSES} old processes, "
-        f"{compared} responses with {candidates * PROCESSES} candidates compared, none differs"
+        f"{compared} responses with {candidates * PROCESSES} candidates compared, none differs; "
+        f"{len(records)} changes replayed"
     )

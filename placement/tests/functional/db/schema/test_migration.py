@@ -127,6 +127,19 @@ PLACEMENT = {
         },
         set(),
     ),
+    "insight_changes": (
+        {
+            *("kind!", "request_id", "global_request_id", "project_id", "user_id"),
+            *("provider_uuid", "consumer_uuid", "change!"),
+        },
+        {},
+        {
+            "insight_changes_provider_uuid_idx": ["provider_uuid", "id"],
+            "insight_changes_consumer_uuid_idx": ["consumer_uuid", "id"],
+            "insight_changes_global_request_id_idx": ["global_request_id"],
+        },
+        set(),
+    ),
 }
 REDUNDANT = {
     "inventories_resource_provider_id_idx",

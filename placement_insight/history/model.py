@@ -1,0 +1,86 @@
+"""Recorded changes: the values of a record, and its JSON in the database."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from placement.core import changes
+from placement.core.changes import (
+    AllocationsChange,
+    Change,
+    ClassChange,
+    ProviderChange,
+    RepairChange,
+    TraitChange,
+)
+
+_OF_PROVIDER: Final = {
+    kind.kind: kind
+    for kind in (
+        *(changes.ProviderChange, changes.InventoryChange),
+        *(changes.TraitsChange, changes.AggregatesChange),
+    )
+}
+LARGEST_ID: Final = 2**63 - 1
+_OTHERS: Final = {kind.kind: kind for kind in (ClassChange, TraitChange, RepairChange)}
+_ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
+KINDS: Final = (*_OF_PROVIDER, AllocationsChange.kind, *_OTHERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A change, when it was made (naive UTC), by which request, and the user of the request.
+
+    The ids are None for a command on the database.
+    """
+
+    id: int
+    at: datetime
+    request_id: str | None
+    global_request_id: str | None
+    project_id: str | None
+    user_id: str | None
+    change: Change
+
+
+def uuids_of(change: Change) -> set[str]:
+    """Return the UUIDs of providers in a change, besides the provider that has its name."""
+    match change:
+        case AllocationsChange():
+            return {*change.before, *change.after}
+        case ProviderChange():
+            places = (change.before or {}, change.after or {})
+            return {uuid for each in places if (uuid := each.get("parent_provider_uuid"))}
+        case _:
+            return set()
+
+
+def columns_of(change: Change) -> Mapping[str, str]:
+    """Return the columns of a change that are not NULL; every database can store its JSON."""
+    provider = consumer = name = None
+    match change:
+        case AllocationsChange():
+            consumer, name = change.consumer_uuid, change.consumer_type
+        case ClassChange() | TraitChange() | RepairChange():
+            pass
+        case _:
+            provider, name = change.uuid, change.name
+    text = _ENCODE((name, change.before, change.after))
+    columns = {"kind": change.kind, "change": text}
+    if provider is not None:
+        columns["provider_uuid"] = provider
+    if consumer is not None:
+        columns["consumer_uuid"] = consumer
+    return columns
+
+
+def change_of(kind: str, provider: str, consumer: str, text: str) -> Change:
+    """Return the change of the columns."""
+    name, before, after = json.loads(text)
+    if of_provider := _OF_PROVIDER.get(kind):
+        return of_provider(provider, name, before, after)
+    if kind == AllocationsChange.kind:
+        return AllocationsChange(consumer, name, before, after)
+    return _OTHERS[kind](before, after)

@@ -1,0 +1,162 @@
+"""Statements that record, list and remove changes.
+
+The rows of allocations have a consumer; all others have none. The oldest row of each of both is
+the beginning of what is recorded completely: a start, or the oldest change that was not removed.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from placement.core.changes import AllocationsChange
+from placement.db.clocks import utcnow
+from placement.db.store import Store
+from placement.db.tables import insight_changes
+from placement.db.transaction import Transaction
+from placement.db.writes import Write, chunks
+from placement_insight.history.model import Record, change_of
+
+_START: Final = "start"
+_ALLOCATIONS: Final = AllocationsChange.kind
+AUTHOR: Final = ("request_id", "global_request_id", "project_id", "user_id")
+
+_columns = insight_changes.c
+_INSERT = insight_changes.insert().inline()
+_IDS = sa.select(_columns.id)
+_OF_OTHERS, _OF_ALLOCATIONS = _columns.consumer_uuid.is_(None), _columns.consumer_uuid.is_not(None)
+_NEWEST_FIRST = (
+    sa.select(insight_changes).where(_columns.kind != _START).order_by(_columns.id.desc())
+)
+
+Excess = Sequence[sa.ColumnElement[bool]]
+"""The conditions of the rows that are in excess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What to list; None is no condition. Times are naive, in UTC; ``before`` is an id."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    providers: Collection[str] | None = None
+    consumer: str | None = None
+    project_id: str | None = None
+    request_id: str | None = None
+    kind: str | None = None
+    before: int | None = None
+    limit: int = 100
+
+
+def insertions(rows: Iterable[Mapping[str, object]]) -> list[Write]:
+    """Return the writes that insert rows, which may have different columns, in their order."""
+    alike = (group for _, group in groupby(rows, key=lambda row: row.keys()))
+    return [Write(_INSERT, chunk) for group in alike for chunk in chunks(group)]
+
+
+def begin(store: Store) -> None:
+    """Insert a row at which the records begin, unless there are any."""
+    with store.read() as tx:
+        missing = [uuid for uuid, of in _starts() if _oldest(tx, of) is None]
+    if missing:
+        row = {"created_at": utcnow(), "kind": _START, "change": ""}
+        rows = [{**row, "consumer_uuid": uuid} for uuid in missing]
+        store.write(lambda tx: tx.execute_all(insertions(rows)))
+
+
+def _starts() -> Iterator[tuple[str | None, sa.ColumnElement[bool]]]:
+    yield None, _OF_OTHERS
+    yield "", _OF_ALLOCATIONS
+
+
+def clear(store: Store, at_most: int) -> None:
+    """Remove all rows, in transactions of at most so many."""
+    with store.read() as tx:
+        is_empty = tx.connection.execute(_IDS.limit(1)).first() is None
+    while not is_empty:
+        is_empty = store.write(remove, [sa.true()], at_most) < at_most
+
+
+def excess(store: Store, keep: int) -> Excess:
+    """Return the conditions of all but the newest rows of allocations, and of others.
+
+    Cost: reads ``keep`` rows of both.
+    """
+    newest = _IDS.order_by(_columns.id.desc()).offset(keep).limit(1)
+    with store.read() as tx:
+        firsts = [(of, tx.connection.scalar(newest.where(of))) for _, of in _starts()]
+    return [sa.and_(of, _columns.id <= id_) for of, id_ in firsts if id_ is not None]
+
+
+def remove(tx: Transaction, excess: Excess, at_most: int) -> int:
+    """Remove the oldest rows that are in excess, in total at most so many; return the number."""
+    ids: list[int] = []
+    for condition in excess:
+        oldest = _IDS.where(condition).order_by(_columns.id).limit(at_most - len(ids))
+        ids += tx.connection.scalars(oldest)
+    if ids:
+        tx.connection.execute(insight_changes.delete().where(_columns.id.in_(ids)))
+    return len(ids)
+
+
+def find(tx: Transaction, filters: Filter) -> list[Record]:
+    """Return the records that match all filters, the newest first.
+
+    Cost: reads no more rows than the table has, which is bounded. The text of changes of
+    allocations is searched for the UUIDs of providers.
+    """
+    statement = _NEWEST_FIRST.where(*_conditions(filters)).limit(filters.limit)
+    return [
+        Record(
+            row.id,
+            row.created_at,
+            row.request_id,
+            row.global_request_id,
+            row.project_id,
+            row.user_id,
+            change_of(row.kind, row.provider_uuid, row.consumer_uuid, row.change),
+        )
+        for row in tx.connection.execute(statement)
+    ]
+
+
+def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
+    equal: Mapping[sa.Column[Any], object] = {
+        _columns.consumer_uuid: filters.consumer,
+        _columns.project_id: filters.project_id,
+        _columns.kind: filters.kind,
+    }
+    yield from (column == value for column, value in equal.items() if value is not None)
+    if filters.since is not None:
+        yield _columns.created_at >= filters.since
+    if filters.until is not None:
+        yield _columns.created_at < filters.until
+    if filters.before is not None:
+        yield _columns.id < filters.before
+    if filters.request_id is not None:
+        ids = (_columns.request_id, _columns.global_request_id)
+        yield sa.or_(*(column == filters.request_id for column in ids))
+    if filters.providers is not None:
+        on_them = sa.or_(*(_columns.change.contains(uuid) for uuid in filters.providers))
+        yield sa.or_(
+            _columns.provider_uuid.in_(filters.providers), sa.and_(_OF_ALLOCATIONS, on_them)
+        )
+
+
+def complete_since(tx: Transaction, kind: str | None) -> datetime | None:
+    """Return since when all changes of a kind, or of all kinds, are recorded; None if not at all.
+
+    Commands that load a database, and other implementations, record nothing.
+    """
+    is_of = {_OF_ALLOCATIONS: kind in (None, _ALLOCATIONS), _OF_OTHERS: kind != _ALLOCATIONS}
+    oldest = [_oldest(tx, condition) for condition, is_wanted in is_of.items() if is_wanted]
+    return None if None in oldest else max(at for at in oldest if at is not None)
+
+
+def _oldest(tx: Transaction, condition: sa.ColumnElement[bool]) -> datetime | None:
+    oldest = sa.select(_columns.created_at).where(condition).order_by(_columns.id).limit(1)
+    at: datetime | None = tx.connection.scalar(oldest)
+    return at

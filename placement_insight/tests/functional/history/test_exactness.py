@@ -1,0 +1,93 @@
+"""Records replayed give the state of the database, for each kind of write and each repair."""
+
+from uuid import UUID
+
+import pytest
+
+from placement import exception
+from placement.core.changes import AllocationsChange, ProviderChange, TraitChange
+from placement.db.errors import WriteConflict
+from placement.db.schema import migration, seed
+from placement.tests.functional.db.interleavings.kinds import KINDS, World
+from placement.tests.functional.db.interleavings.stored import StoredRows
+from placement.tests.support.factories import claim, new_provider
+from placement.tests.support.races import outcome_of
+from placement_insight.history.observer import History
+from placement_insight.tests.functional.audit.repair.interleavings.kinds import REPAIRS, UNDONE
+from placement_insight.tests.functional.history.replay import oldest_first, state_of
+
+ALL = {**KINDS, **REPAIRS, **UNDONE}
+WITHOUT_CHANGE = {
+    *("claim without class", "release stray allocations", "delete a root"),
+    *("first claim of a consumer without row", "delete an inventory"),
+    *("replace inventories without a class", "set roots", "create incomplete consumers"),
+    *("reconcile counters", "convert UUIDs"),
+}
+
+
+@pytest.fixture
+def observed(empty_store):
+    migration.upgrade(empty_store)
+    seed.sync(empty_store)
+    return empty_store.with_change_observer(History(empty_store, 100_000))
+
+
+def test_each_kind_of_write(observed, empty_store):
+    world, rows = World(empty_store), StoredRows(observed)
+    before = rows.read()
+    unchanged = set()
+    last = 0
+    for kind, steps in ALL.items():
+        rows.restore(before)
+        state = state_of(observed)
+        for step in steps:
+            outcome_of(lambda step=step: step(world, observed))
+        records = oldest_first(observed, after=last)
+        assert state.replay(records).values() == state_of(observed).values(), kind
+        rows.read()
+        if records:
+            last = records[-1].id
+        else:
+            unchanged.add(kind)
+    rows.close()
+    assert unchanged == WITHOUT_CHANGE
+
+
+def test_a_write_that_runs_again_is_recorded_once_and_a_refused_one_never(observed):
+    attempts = []
+
+    def work(tx, error):
+        attempts.append(error)
+        tx.publish(names=True, changes=[TraitChange(None, "CUSTOM_A")])
+        if error and len(attempts) < 3:
+            raise error
+
+    observed.write(work, WriteConflict())
+    attempts.clear()
+    with pytest.raises(exception.BadRequest):
+        observed.write(work, exception.BadRequest("refused"))
+    assert [record.change for record in oldest_first(observed)] == [TraitChange(None, "CUSTOM_A")]
+
+
+def test_changes_of_allocations_remove_none_of_providers(observed):
+    history = History(observed, 80)  # removes rows after each two
+    store = observed.with_change_observer(history)
+    history.start()
+    for number in range(3):
+        new_provider(store, f"host{number}", VCPU=100)
+    host = new_provider(store, "host", VCPU=100)
+    for number in range(100):
+        claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
+    changes = [record.change for record in oldest_first(store)]
+    assert len([each for each in changes if isinstance(each, ProviderChange)]) == 4
+    of_consumers = [each for each in changes if isinstance(each, AllocationsChange)]
+    assert 80 <= len(of_consumers) <= 83
+    assert of_consumers[-1].consumer_uuid == str(UUID(int=99))
+
+
+def test_without_rows_nothing_is_recorded_and_records_are_removed(observed):
+    new_provider(observed, "host", VCPU=1)
+    off = History(observed, 0)
+    off.start()
+    new_provider(observed.with_change_observer(off), "other", VCPU=1)
+    assert oldest_first(observed) == []
