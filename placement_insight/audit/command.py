@@ -72,7 +72,7 @@ def add_identity_arguments(parser: argparse.ArgumentParser) -> None:
 def commands(options: argparse.Namespace, programs: Commands, audit: str) -> Commands:
     """Return the commands that write a plan with the options in use.
 
-    ``audit`` is the command in use, which compares with a list of live consumers;
+    ``audit`` is the program in use, which compares with a list of live consumers;
     ``placement-manage`` plans the rest.
     """
     grace: list[str] = []
@@ -89,6 +89,7 @@ def commands(options: argparse.Namespace, programs: Commands, audit: str) -> Com
     return programs._replace(
         audit=f"{programs.manage} {shlex.join(['audit', *grace])}",
         live_audit=f"{audit} {shlex.join(live)}",
+        in_use=f"{audit} {shlex.join(live if options.live else grace)}".strip(),
     )
 
 

@@ -28,13 +28,15 @@ SYNC_AGGREGATES: Final = "nova-manage placement sync_aggregates"
 class Commands(NamedTuple):
     """Programs with the global options in use, and the audits that write a plan.
 
-    See ``command.commands``. ``manage`` is the program on an API host.
+    See ``command.commands``. ``manage`` is the program on an API host; ``in_use`` is the audit
+    with the options in use.
     """
 
     openstack: str = "openstack"
     manage: str = "placement-manage"
     audit: str = "placement-manage audit"
     live_audit: str = "placement-manage audit --live nova"
+    in_use: str = "placement-manage audit"
 
     def of_openstack(self, words: str, argument: str | None) -> str:
         """Return the command of ``openstack`` with this argument."""

@@ -22,7 +22,7 @@ from placement_insight.audit.model import FOUND, MOST_OF_ONE_CODE, AuditedProvid
 from placement_insight.audit.repair import manage as repair
 from placement_insight.audit.repair.plan_file import apply_command, write_plan
 from placement_insight.audit.report import audit
-from placement_insight.audit.text import findings_text
+from placement_insight.audit.text import findings_text, overview_text
 from placement_insight.documents import document
 from placement_insight.fitted_tables import fitted_lines
 
@@ -84,14 +84,18 @@ def run(conf: cfg.ConfigOpts) -> int:
     print(
         json.dumps(document(**report.as_json()))
         if options.json
-        else findings_text(
-            report.findings,
-            report.truncated,
-            report.skipped,
-            fit=partial(fitted_lines, output=sys.stdout),
-        )
+        else _text(report, options, manage)
     )
     return FOUND if report.has_errors else CLEAN
+
+
+def _text(report: Audit, options: Any, manage: str) -> str:
+    """Return the findings; at a terminal those of all codes are an overview."""
+    fit = partial(fitted_lines, output=sys.stdout)
+    if options.code or not sys.stdout.isatty():
+        return findings_text(report.findings, report.truncated, report.skipped, fit)
+    in_use = audit_command.commands(options, Commands(), f"{manage} audit").in_use
+    return overview_text(report.findings, report.truncated, report.skipped, in_use, fit)
 
 
 def _audit(store: Store, options: Any, manage: str) -> Audit:

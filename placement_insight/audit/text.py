@@ -1,12 +1,25 @@
 """Findings as text for a terminal: names beside UUIDs, and aligned counts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Final
 
-from placement.core.text import Names, printable
-from placement_insight.audit.finding import Claim, Finding, Named, OfInventory
+from placement.core.text import Names, nouns, printable
+from placement_insight.audit.finding import (
+    ERROR,
+    NOTICE,
+    WARNING,
+    Claim,
+    Finding,
+    Named,
+    OfInventory,
+)
 from placement_insight.audit.model import Skipped
+
+_SEVERITIES: Final = (ERROR, WARNING, NOTICE)
+_NOTHING: Final = "Nothing found"
+_MOST_TEXTS: Final = 2  # of the causes, and of the repairs, of a code
 
 Count = tuple[int, str]
 """A number, and the words after it."""
@@ -18,7 +31,7 @@ Group = Sequence[Finding]
 def findings_text(
     findings: Iterable[Finding],
     truncated: Iterable[str],
-    skipped: Iterable[Skipped],
+    skipped: Collection[Skipped],
     fit: Callable[[str], str] = str,
 ) -> str:
     """Return the numbers of findings, what was not compared, then the findings.
@@ -37,27 +50,83 @@ def findings_text(
     return "\n".join(lines)
 
 
+def overview_text(
+    findings: Iterable[Finding],
+    truncated: Iterable[str],
+    skipped: Collection[Skipped],
+    in_use: str,
+    fit: Callable[[str], str] = str,
+) -> str:
+    """Return the findings by code, errors first: their number, causes, repair and next command.
+
+    ``in_use`` is the audit that lists the rows of a code. ``fit`` breaks the lines that are too
+    long, but no command: it is to be copied. What was not compared is at the end.
+    """
+    groups = sorted(by_provider(findings), key=lambda group: _SEVERITIES.index(group[0].severity))
+    lines = list[str]()
+    for _, similar in groupby(groups, lambda group: (group[0].severity, group[0].code)):
+        lines += _of_code(list(similar), in_use, fit)
+    not_compared = aligned((row.count, row.text) for row in skipped)
+    return "\n".join([*(lines or [_NOTHING]), *map(fit, (*not_compared, *further(truncated)))])
+
+
+def _of_code(groups: Sequence[Group], in_use: str, fit: Callable[[str], str]) -> Iterator[str]:
+    number, code, severity = sum(map(len, groups)), groups[0][0].code, groups[0][0].severity
+    yield fit(f"{number} {nouns(number, severity)} {code}{_on(len(groups), number)}")
+    said = {
+        "rows": [rows_text(group) for group in groups] if len(groups) == 1 else [],
+        "cause": [cause_of(group) for group in groups],
+        "repair": [group[0].repair for group in groups],
+    }
+    for name, texts in said.items():
+        yield from (fit(printable(f"  {name}: {text}")) for text in _most_frequent(texts))
+    commands = {group[0].repair_command for group in groups}
+    if len(commands) == 1 and "" not in commands:
+        yield printable(f"  next: {commands.pop()}")
+    if len(groups) > 1:
+        yield printable(f"  list: {in_use} --code {code}")
+
+
+def _most_frequent(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the most frequent texts with their numbers, and the number of the others.
+
+    >>> list(_most_frequent(["a", "b", "b"])), list(_most_frequent(["a", "a"]))
+    (['b (2)', 'a (1)'], ['a'])
+    >>> list(_most_frequent("abcb"))
+    ['b (2)', 'a (1)', '1 more']
+    """
+    ranked = Counter(filter(None, texts)).most_common()
+    for text, number in ranked[:_MOST_TEXTS]:
+        yield text if len(ranked) == 1 else f"{text} ({number})"
+    if others := len(ranked[_MOST_TEXTS:]):
+        yield f"{others} more"
+
+
 def _repair(group: Group) -> tuple[str, str, str]:
     return group[0].code, group[0].repair, group[0].repair_command
 
 
 def summary(
-    groups: Iterable[Group], truncated: Iterable[str], skipped: Iterable[Skipped]
+    groups: Iterable[Group], truncated: Iterable[str], skipped: Collection[Skipped]
 ) -> list[str]:
     """Return the numbers of findings by code and provider, and what was not compared."""
     numbers, of_groups = Counter[tuple[str, str]](), Counter[str]()
     for group in groups:
         numbers[group[0].severity, group[0].code] += len(group)
         of_groups[group[0].code] += 1
+    if not numbers and not skipped:
+        return [_NOTHING]
     counts = [
         (number, f"{severity} {code}{_on(of_groups[code], number)}")
         for (severity, code), number in numbers.items()
     ]
-    not_compared = [(row.count, row.text) for row in skipped]
-    if not counts:
-        return aligned([(0, "findings"), *not_compared]) if not_compared else ["Nothing found"]
-    further = [f"{code}: there are further findings, which are not listed" for code in truncated]
-    return [*aligned([*counts, *not_compared]), *further]
+    first = aligned([*(counts or [(0, "findings")]), *((row.count, row.text) for row in skipped)])
+    return [*first, *further(truncated)]
+
+
+def further(truncated: Iterable[str]) -> list[str]:
+    """Return a line for each code with findings that are not listed."""
+    return [f"{code}: there are further findings, which are not listed" for code in truncated]
 
 
 def _on(providers: int, findings: int) -> str:

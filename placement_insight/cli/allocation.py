@@ -108,7 +108,7 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
     ``openstack allocation candidate explain --request-id ID`` shows the explanation of one.
     """
 
-    important = ("at", "reason", "count", "request", "request_id")
+    important = ("at", "reason", "request", "count", "request_id")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_options(parser, {**_FILTERS, **_PAGE})

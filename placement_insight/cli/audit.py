@@ -1,8 +1,9 @@
 """``openstack placement audit``."""
 
 import argparse
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 from osc_lib.command import command
 
@@ -13,13 +14,21 @@ from placement_insight.audit.finding import NOTICE, Commands, Finding
 from placement_insight.audit.kinds import Audit, in_order
 from placement_insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
 from placement_insight.audit.model import COMPUTE_NODE, DISABLED, FOUND, AuditedProviders, Skipped
-from placement_insight.audit.text import Group, by_provider, cause_of, rows_text, summary
+from placement_insight.audit.text import (
+    Group,
+    by_provider,
+    cause_of,
+    overview_text,
+    rows_text,
+    summary,
+)
 from placement_insight.cli import client
 from placement_insight.cli.cells import Shown, cells
 from placement_insight.cli.client import get
-from placement_insight.cli.command import Table, WrittenOutput, given
+from placement_insight.cli.command import Table, WrittenOutput, given, is_table
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
+from placement_insight.fitted_tables import fitted_lines
 from placement_insight.page.feed import change_token
 
 _COLUMNS = ("code", "severity", "rows", "cause", "repair", "repair_command")
@@ -30,10 +39,12 @@ class AuditPlacement(WrittenOutput, command.Lister):
     """Report inconsistent data in the database of Placement, such as orphaned allocations.
 
     Repairs have two steps: --plan writes a file, and ``placement-manage audit --apply FILE`` on an
-    API host applies the file and writes an undo file.
+    API host applies the file and writes an undo file. At a terminal, the findings are grouped by
+    code; --code lists the rows of one.
     """
 
-    important = ("code", "rows", "severity", "cause")
+    important: Sequence[str] = ("rows", "code", "cause", "severity")
+    _overview = ""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         audit_command.add_arguments(parser)
@@ -66,11 +77,28 @@ class AuditPlacement(WrittenOutput, command.Lister):
             found |= self._write_plan(findings, skipped, parsed_args)
         self.exit_status = FOUND if found else 0
         groups = by_provider(findings)
+        if is_table(parsed_args) and not codes and self.app.stdout.isatty():
+            fit = partial(fitted_lines, output=self.app.stdout)
+            self._overview = overview_text(
+                findings, stored.truncated, skipped, commands.in_use, fit
+            )
+            return (), ()
+        if len(codes) == 1:  # the code and its severity are in the summary
+            self.important = ("rows", "cause")
         self.note(*summary(groups, stored.truncated, skipped))
         if parsed_args.formatter == "table":
             names = self._names(findings)
             return _COLUMNS, [_row(group, names) for group in groups]
         return _COLUMNS, [_row([finding], {}) for finding in findings]
+
+    def produce_output(
+        self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
+    ) -> int:
+        """Write the rows, or the overview at a terminal.  Returns: 0."""
+        if self._overview:
+            self.app.stdout.write(f"{self._overview}\n")
+            return 0
+        return super().produce_output(parsed_args, column_names, data)
 
     def _names(self, findings: Iterable[Finding]) -> Names:
         """Return the names of the consumers that are servers, and of their projects."""

@@ -5,9 +5,10 @@
 
 import argparse
 import shutil
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from textwrap import fill, indent
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from osc_lib.command.command import Lister
 from osc_lib.exceptions import CommandError
@@ -16,10 +17,12 @@ from placement import terminal
 from placement.core.text import printable
 from placement.exception import PlacementException
 from placement_insight.cli import tables
-from placement_insight.fitted_tables import fitted, fitted_lines, width_of
+from placement_insight.fitted_tables import Rows, broken_columns, fitted, fitted_lines, width_of
 
 Table = tuple[Sequence[str], Iterable[object]]
 """The columns of the output, and its rows; or the names of fields, and their values."""
+
+_UNBROKEN: Final = 1_000_000  # cliff would break UUIDs
 
 Options = Mapping[str, tuple[str, str, str]]
 """The option, the metavar and the help for each parameter of a query."""
@@ -106,27 +109,52 @@ class WrittenOutput:
         self, parsed_args: argparse.Namespace, column_names: Sequence[str], data: Any
     ) -> int:
         """Write the output: a table that fits, or nested values as JSON.  Returns: 0."""
-        is_list = isinstance(self, Lister)
+        is_list, notes = isinstance(self, Lister), list[str]()
         if parsed_args.formatter in {"csv", "shell", "value"}:
             data = map(tables.with_json, data) if is_list else tables.with_json(data)
-        elif parsed_args.formatter == "table" and is_list:
-            column_names, data = self._list(parsed_args, column_names, data)
         elif parsed_args.formatter == "table":
-            data = tables.wrapped_values(column_names, data, self._width(parsed_args))
+            if is_list:
+                column_names, data, notes = self._list(parsed_args, column_names, data)
+            else:
+                data = tables.wrapped_values(column_names, data, self._width(parsed_args))
+            parsed_args = argparse.Namespace(**{**vars(parsed_args), "max_width": _UNBROKEN})
         produce: Callable[..., int] = super().produce_output  # type: ignore[misc]
-        return produce(parsed_args, column_names, data)
+        status = produce(parsed_args, column_names, data)
+        sys.stdout.flush()  # before the notes
+        self.note(*notes)
+        return status
 
     def _list(
         self,
         arguments: argparse.Namespace,
         columns: Sequence[str],
         data: Iterable[Sequence[object]],
-    ) -> Table:
+    ) -> tuple[Sequence[str], Rows, list[str]]:
+        """Return the columns and rows of a table, and what to write below it."""
         rows = list(map(tables.texts if self.has_lines else tables.in_one_line, data))
-        if arguments.columns:
-            return columns, rows
+        if chosen := [name for name in columns if name in arguments.columns]:
+            return columns, self._with_chosen(arguments, columns, rows, chosen), []
         important = (*arguments.sort_columns, *self.important)
-        return fitted(columns, rows, self._width(arguments), important)
+        table = fitted(columns, rows, self._width(arguments), important)
+        return table.columns, table.rows, list(table.notes())
+
+    def _with_chosen(
+        self,
+        arguments: argparse.Namespace,
+        columns: Sequence[str],
+        rows: Rows,
+        chosen: Sequence[str],
+    ) -> Rows:
+        """Return the rows, with the texts of the chosen columns in lines that fit."""
+        if not (self.app.stdout.isatty() or arguments.max_width > 0 or arguments.fit_width):  # type: ignore[attr-defined]
+            return rows
+        places = [columns.index(name) for name in chosen]
+        picked = [[row[at] for at in places] for row in rows]
+        shown = broken_columns(chosen, picked, self._width(arguments))
+        return [
+            [dict(zip(places, cells, strict=True)).get(at, cell) for at, cell in enumerate(row)]
+            for row, cells in zip(rows, shown, strict=True)
+        ]
 
     def _width(self, arguments: argparse.Namespace) -> int:
         if arguments.max_width > 0:

@@ -61,6 +61,7 @@ _OPTIONS = {
     "limit": ("--limit", "<limit>", "Number of consumers to list, at most 10000. Default: 1000."),
     "marker": ("--marker", "<marker>", "Begin after this page."),
 }
+_OF_HOSTS = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 _PROPERTIES = {"project": "project_id", "user": "user_id", "type": "type"}
 _GROUPS = (*_PROPERTIES, "host", "aggregate")
 
@@ -76,6 +77,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
     """
 
     important = ("uuid", "allocations", "name", "project_id", "created_at")
+    has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_options(parser, _OPTIONS)
@@ -265,8 +267,16 @@ def _row(consumer: Consumer, names: Names, *, of_table: bool) -> Mapping[str, ob
 
 
 def _allocations(providers: Names, amounts: Mapping[str, Mapping[str, int]]) -> str:
+    r"""Return a line for each provider, those of devices before their hosts.
+
+    >>> _allocations({"u1": "cn1", "u2": "cn1_81:00.0"}, {"u1": {"VCPU": 4}, "u2": {"VGPU": 1}})
+    'cn1_81:00.0: VGPU=1\ncn1: VCPU=4'
+    """
+    ranked = sorted(
+        amounts.items(), key=lambda allocation: not _OF_HOSTS.isdisjoint(allocation[1])
+    )
     return "\n".join(
         f"{printable(providers.get(uuid, uuid))}: "
         + ", ".join(f"{name}={amount}" for name, amount in by_class.items())
-        for uuid, by_class in amounts.items()
+        for uuid, by_class in ranked
     )

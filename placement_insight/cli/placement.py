@@ -37,7 +37,7 @@ class ShowIdentity(WrittenOutput, command.Lister):
     """List the providers that a host name or UUID could mean, and refused requests."""
 
     add_arguments = staticmethod(add_identity_arguments)
-    important = ("match", "uuid", "name", "consumers", "inventories", "children")
+    important = ("name", "match", "consumers", "inventories", "children", "holder", "uuid")
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Return the providers, then the refused requests.  Raises: CommandError without any.

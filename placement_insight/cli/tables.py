@@ -1,15 +1,11 @@
 """The cells of tables as text, and JSON in the columns of text for scripts."""
 
 import json
-import re
 from collections.abc import Iterable
-from typing import Final
 
 from cliff.columns import FormattableColumn
 
-from placement_insight.fitted_tables import BORDER
-
-_PIECE: Final = re.compile("[^ &,]*[ &,]*")  # a line may end after it
+from placement_insight.fitted_tables import BORDER, lines_of
 
 
 def _text(cell: object) -> object:
@@ -34,14 +30,7 @@ def wrapped(cell: object, width: int) -> object:
     text = _text(cell)
     if not isinstance(text, str):
         return text
-    lines = []
-    for line in text.split("\n"):
-        lines.append("")
-        for piece in _PIECE.findall(line):
-            if lines[-1] and len(lines[-1] + piece.rstrip()) > width:
-                lines.append("")
-            lines[-1] += piece
-    return "\n".join(map(str.rstrip, lines))
+    return "\n".join(part for line in text.split("\n") for part in lines_of(line, width))
 
 
 def texts(row: Iterable[object]) -> list[object]:

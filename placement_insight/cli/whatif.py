@@ -38,6 +38,8 @@ class PlanDrain(WrittenOutput, command.Lister):
     determined.
     """
 
+    important = ("to", "consumer", "from")
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "hosts",

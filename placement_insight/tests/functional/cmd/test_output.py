@@ -129,13 +129,22 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
     new_provider(store, "höst.a-long-domain.example.org")
     store.dispose()
     terminal_of_operator, output = os.openpty()
-    run(environ | {"COLUMNS": "35"}, "placement-manage", "audit", stdout=output)
+    code = ("--code", "similar_names")
+    run(environ | {"COLUMNS": "35"}, "placement-manage", "audit", *code, stdout=output)
     os.close(output)
     lines = read_terminal(terminal_of_operator).decode().splitlines()
     os.close(terminal_of_operator)
     assert "  command: openstack placement identity 'höst'" in lines
     assert "  repair: keep one, and move the" in lines
     assert "    allocations of the others to it" in lines
+    terminal_of_operator, output = os.openpty()
+    run(environ | {"COLUMNS": "80"}, "placement-manage", "audit", stdout=output)
+    os.close(output)
+    overview = read_terminal(terminal_of_operator).decode().splitlines()
+    os.close(terminal_of_operator)
+    assert "1 notice similar_names" in overview
+    assert "  next: openstack placement identity 'höst'" in overview
+    assert max(map(len, overview)) <= 80
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from placement_insight.audit.finding import Commands, Named
 from placement_insight.audit.model import LeftOut, NotCompared
 from placement_insight.audit.names import UnusedClass
-from placement_insight.audit.text import findings_text, value_text
+from placement_insight.audit.text import findings_text, overview_text, value_text
 from placement_insight.audit.usage import MissingInventory
 
 HOSTS = {"uuid-1": "host1", "uuid-2": "host2"}
@@ -30,6 +30,29 @@ def test_the_classes_of_a_provider_are_listed_under_it():
         "  repair: add the inventory again, or move the consumers away",
         "  command: openstack resource consumer list --provider uuid-2",
     ]
+
+
+def test_an_overview_has_the_number_the_causes_and_the_next_command_of_each_code():
+    unused = [UnusedClass(resource_class=name) for name in ("CUSTOM_A", "CUSTOM_B")]
+    findings = [
+        *(each.listed({}, Commands()) for each in unused),
+        *(missing("uuid-1", "VCPU"), missing("uuid-1", "PGPU"), missing("uuid-2", "VCPU")),
+    ]
+    skipped = [LeftOut("orphaned_consumer", 1, "young")]
+    text = overview_text(findings, ["unused_class"], skipped, "placement-manage audit")
+    assert text.splitlines() == [
+        "3 errors missing_inventory on 2 providers",
+        "  cause: removed",
+        "  repair: add the inventory again, or move the consumers away",
+        "  list: placement-manage audit --code missing_inventory",
+        "2 notices unused_class",
+        "  repair: delete the resource class",
+        "  next: placement-manage audit --code unused_class --plan repair.plan",
+        "  list: placement-manage audit --code unused_class",
+        "1 orphaned_consumer left out: young",
+        "unused_class: there are further findings, which are not listed",
+    ]
+    assert overview_text([], [], [], "") == "Nothing found"
 
 
 def test_classes_without_a_provider_are_separate():
