@@ -7,6 +7,7 @@ import http.client
 import json
 import re
 import resource
+import shlex
 import shutil
 import signal
 import socket
@@ -660,6 +661,16 @@ def test_systemd_unit_has_low_exposure():
     command = [analyze, "security", "--offline=true", "--threshold=25", unit]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_systemd_reloads_without_other_packages():
+    unit = (ROOT / "etc" / "systemd" / "placement-api.service").read_text()
+    (command,) = re.findall("^ExecReload=(.*)$", unit, re.MULTILINE)
+    with subprocess.Popen(["/bin/sleep", "60"]) as process:
+        words = shlex.split(command.replace("$MAINPID", str(process.pid)))
+        subprocess.run(words, check=True, env={"PATH": ""})
+        assert process.wait(10) == -signal.SIGHUP
+    assert words[0] == "/bin/sh"
 
 
 # --- Gunicorn -----------------------------------------------------------------------------
