@@ -9,8 +9,9 @@ import copy
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from datetime import timedelta
 from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -35,6 +36,7 @@ _MAX_FOREIGN_KEY_FAILURES = 8
 # After a conflict, no attempt begins later than this time after the first attempt; after a wait
 # for a lock, no attempt whose next wait may end later.
 RETRY_SECONDS = 30.0
+_RECENT = timedelta(seconds=2)  # between times in whole seconds
 
 P = ParamSpec("P")
 
@@ -79,14 +81,14 @@ def retried(
         except errors.HostUnresponsive as error:
             raise exception.DatabaseUnavailable(str(error)) from error
         except WriteConflict as error:
-            conflicts += 1
+            conflicts += error.is_attempt
             on_conflict()
             foreign_key_failures += isinstance(error, errors.ForeignKeyFailed)
             cause = error.__cause__
             if cause and foreign_key_failures == _MAX_FOREIGN_KEY_FAILURES:
                 raise cause from cause.__cause__
             is_timeout = isinstance(error, errors.LockTimeout)
-            wait_seconds = LOCK_TIMEOUT_SECONDS if is_timeout else 0
+            wait_seconds = LOCK_TIMEOUT_SECONDS if is_timeout and error.is_attempt else 0
             if conflicts == max_attempts or time.monotonic() + wait_seconds > deadline:
                 if is_timeout:
                     raise exception.DatabaseUnavailable(str(error)) from error
@@ -160,20 +162,19 @@ class Store:
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """
-        has_waited = False
+        has_waited = is_busy = False
 
         def attempt() -> T:
-            nonlocal has_waited
+            nonlocal has_waited, is_busy
             try:
                 return self._write_once(
-                    lambda tx: work(tx, *args, **kwargs), has_waited=has_waited
+                    lambda tx: work(tx, *args, **kwargs), has_waited=has_waited, is_busy=is_busy
                 )
-            except errors.LockTimeout:
-                if has_waited:
-                    raise
-            has_waited = True  # a second is no attempt: the same one waits for longer
-            self._on_conflict()
-            return attempt()
+            except errors.LockTimeout as timeout:
+                is_busy = self._were_just_changed(timeout.provider_ids)
+                timeout.is_attempt = has_waited and not is_busy
+                has_waited = True
+                raise
 
         try:
             result = retried(attempt, self._max_attempts, self._on_conflict)
@@ -184,12 +185,21 @@ class Store:
             self._observer.after_write()
         return result
 
-    def _write_once(self, work: Callable[[Transaction], T], *, has_waited: bool) -> T:
+    def _were_just_changed(self, provider_ids: Collection[int]) -> bool:
+        """Return whether any process has just changed one of the providers."""
+        if not provider_ids:
+            return False
+        times = self.read_once(lambda tx: tx.providers.changed_at(provider_ids))
+        return any(abs(clocks.utcnow() - at) <= _RECENT for at in times)
+
+    def _write_once(
+        self, work: Callable[[Transaction], T], *, has_waited: bool, is_busy: bool
+    ) -> T:
         """Return the result of the work in one transaction, committed or rolled back."""
         pools = self.engines()
         with self.exclusive, pools.bulkhead.write(has_waited=has_waited):
             with errors.connecting():
-                connection = pools.connect_writer(has_waited=has_waited)
+                connection = pools.connect_writer(has_waited=has_waited, is_busy=is_busy)
             try:
                 with errors.translated():
                     if pools.begin_write is not None:

@@ -2,7 +2,8 @@
 
 A write waits for a lock for a second at most; then it runs again on a connection of a small pool,
 whose sessions wait for longer (``Engines.connect_writer``). If that pool is exhausted, the write
-is refused, unless another write that waited was committed a moment ago: then each has its turn.
+is refused, unless another write that waited was committed a moment ago, or another process has
+changed the provider a moment ago: then each has its turn.
 For the next seconds, or until such a commit, further writes are refused at once while writes
 occupy all threads but one.
 

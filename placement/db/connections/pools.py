@@ -214,12 +214,12 @@ class Engines:
     lineage: Lineage
     bulkhead: Bulkhead
 
-    def connect_writer(self, *, has_waited: bool) -> sa.Connection:
+    def connect_writer(self, *, has_waited: bool, is_busy: bool) -> sa.Connection:
         """Return a connection for a write.  Raises: DatabaseUnavailable if too many wait."""
         if has_waited and self.bulkhead.places:
             with suppress(sa.exc.TimeoutError):
                 return self.waiting_writer.connect()
-        if has_waited and not self.bulkhead.is_progressing:
+        if has_waited and not (is_busy or self.bulkhead.is_progressing):
             self.bulkhead.refuse()
         return self.writer.connect()
 

@@ -5,6 +5,7 @@ Aggregates are UUIDs that are inserted on first use and never removed.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -100,6 +101,7 @@ _LOCK = (
     sa.select(_provider.id, _provider.uuid, IS_COUNTED).order_by(_provider.id).with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
+_CHANGED_AT = sa.select(_provider.updated_at)
 _NAMES = sa.select(_provider.uuid, _provider.name)
 _ROOTS = sa.select(_provider.root_provider_id)
 _NODES = sa.select(
@@ -159,7 +161,9 @@ def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[sa.Row
     id, because a database locks rows in the order in which it finds them.
     Cost: one statement for each thousand providers.
     """
-    return [*rows_of(connection, _LOCK, _provider.id, sorted(set(ids)))]
+    ordered = sorted(set(ids))
+    with errors.locking(ordered):
+        return [*rows_of(connection, _LOCK, _provider.id, ordered)]
 
 
 def provider_locks(ids: Iterable[int]) -> list[Write]:
@@ -299,6 +303,11 @@ class Providers(Statements):
         """
         locked = lock_providers(self._connection, provider_ids(self._connection, [uuid]).values())
         return self.find(uuid) if locked else None
+
+    def changed_at(self, ids: Iterable[int]) -> list[datetime]:
+        """Return when the generation of each of these providers increased last, if it did."""
+        rows = rows_of(self._connection, _CHANGED_AT, _provider.id, ids)
+        return [row.updated_at for row in rows if row.updated_at is not None]
 
     def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
         """Lock the trees of these providers, in the order of ids; return the members by UUID.

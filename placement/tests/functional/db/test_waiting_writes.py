@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.db.tables import resource_providers
-from placement.objects import provider
+from placement.objects import allocation, provider
 from placement.tests.support import servers
 from placement.tests.support.factories import (
     assert_sound,
@@ -130,6 +131,24 @@ def test_a_busy_host_gives_each_write_its_turn(process):
     assert all(is_written for is_written, _ in outcomes)
     assert max(seconds for _, seconds in outcomes) > 1
     assert used(process, host) == {"VCPU": 2 * clients}
+
+
+def test_writes_wait_for_a_provider_that_a_process_has_just_changed(store, monkeypatch):
+    """The lock may be passed on from one write to the next, all of other processes."""
+    monkeypatch.setattr("placement.db.store._RECENT", timedelta(minutes=1))
+    conflicts, consumer, host = [], uuid(), new_provider(store, VCPU=8)
+    claim(store, consumer, {host: {"VCPU": 2}})
+    process = Store(replace(store.settings, max_waiting_writes=0)).with_max_attempts(1)
+    process = process.with_conflict_observer(lambda: conflicts.append(1))
+    with ThreadPoolExecutor(2) as threads:
+        with locked(store, host):
+            claimed = threads.submit(outcome, process, host)
+            released = threads.submit(allocation.delete, process, consumer)
+            wait_until(lambda: len(conflicts) == 4)
+        assert claimed.result()[0]
+        released.result()
+    assert used(process, host) == {"VCPU": 1}
+    process.dispose()
 
 
 def test_a_slow_commit_waits_for_another_one(store):
