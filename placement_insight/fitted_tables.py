@@ -27,12 +27,13 @@ JOINED: Final = "more"
 
 _LONGEST_WHOLE: Final = 40  # a longer text may be shortened; a request id has 40 characters
 _SHORTEST: Final = 29  # a request beside time, reason and count at 80 characters
-_SHORTEST_JOINED: Final = 18
+_SHORTEST_AMOUNTS: Final = 18
 _MOST_LINES: Final = 6  # of a text in a cell
 _MOST_WITH_UUIDS: Final = 3  # of a text with UUIDs after names
 _UUID: Final = re.compile(r"( \()?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?(1)\))")
 """A UUID, or " (UUID)" after a name."""
 _PIECE: Final = re.compile("[^ &,]*[ &,]*")  # a line may end after it
+_AMOUNTS: Final = re.compile(r"(?:\w+=\d+ ?)*")
 _DOMAIN: Final = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9-]*)+")
 
 Rows = Sequence[Sequence[object]]
@@ -191,9 +192,7 @@ def _widths(
     """Return the widths of the columns that are shown."""
     natural = {name: _natural(name, values) for name, values in cells.items()}
     least = {
-        name: min(most, _SHORTEST_JOINED if name == JOINED else _SHORTEST)
-        if name in important and (most > _LONGEST_WHOLE or name == JOINED)
-        else most
+        name: min(most, _shortest(cells[name], most)) if name in important else most
         for name, most in natural.items()
     }
     others = [name for name in cells if name not in important]
@@ -209,6 +208,13 @@ def _widths(
             widths[name] += added
             free -= added
     return widths
+
+
+def _shortest(values: Sequence[object], natural: int) -> int:
+    """Return the least width of an important column."""
+    if all(isinstance(value, str) and _AMOUNTS.fullmatch(value) for value in values):
+        return _SHORTEST_AMOUNTS
+    return _SHORTEST if natural > _LONGEST_WHOLE else natural
 
 
 def _broken(cells: Cells, widths: Mapping[str, int]) -> Rows:

@@ -44,6 +44,7 @@ PRINTED = {
     "openstack allocation candidate explain --resource": "root has trait COMPUTE_STATUS_DISABLED",
     "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement clients": "1.39",
+    "openstack placement top": r"\| cn1 +\| ",
     "openstack placement survive": r"^(\+.*\n)?",  # those that do not survive, if any
     "openstack placement drain": "^(\\+.*\\n)?",  # the moves, if there are any
     "nova-manage": "",  # redirected to a file
