@@ -101,7 +101,9 @@ def remove_files_of_last_run(folder: Path) -> None:
     its process; the file of a process with the id of this one is used again.
     """
     current_id = str(os.getpid())
-    files = [path for path in folder.glob("*.db") if _process_id(path) != current_id]
+    # the folder may also contain a SQLite database
+    paths = (*folder.glob("counter_*.db"), *folder.glob("histogram_*.db"))
+    files = [path for path in paths if _process_id(path) != current_id]
     if not any(map(_is_running, {_process_id(path) for path in files})):
         for path in files:
             path.unlink(missing_ok=True)  # another process that starts may do the same

@@ -298,8 +298,10 @@ def exited():
 def test_a_service_that_starts_removes_the_metrics_of_its_last_run(tmp_path, exited):
     write_metrics_of(exited, tmp_path)
     write_metrics_of("ended", tmp_path)  # not the file of a process
+    database = tmp_path / "placement.db"
+    database.touch()
     metrics.remove_files_of_last_run(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [database]
 
 
 def test_a_process_that_starts_beside_others_removes_nothing(tmp_path, exited):
