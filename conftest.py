@@ -1,7 +1,11 @@
 """Which modules pytest may import to run the examples in docstrings; and Ctrl-C."""
 
+import importlib.util
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 # a shell without a terminal ignores it in the background, and programs that are started inherit it
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -18,6 +22,17 @@ collect_ignore_glob = [
     "placement/db/schema/alembic/*",
     "placement_insight/tests/support/openstack_modules.py",
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_late_records() -> Iterator[None]:
+    """Write records at once, not in a thread that may outlive the database of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("placement_insight") is not None:
+            from placement_insight.tests.support.records import at_once  # noqa: PLC0415
+
+            patch.setattr("placement_insight.explain.records.recorder.start_timer", at_once)
+        yield
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -45,10 +45,13 @@ class Insight(Surface):
 
     def reports(self, conf: cfg.ConfigOpts, store: Store) -> Reports:
         """Return the observer that logs, counts and records."""
-        from placement_insight.explain.records.recorder import Recorder, RecorderSettings
+        from placement_insight.explain.records import recorder as records
         from placement_insight.explain.records.reports import OperatorReports
 
-        return OperatorReports(Recorder(store, settings_of(RecorderSettings, conf.insight)))
+        settings = settings_of(records.RecorderSettings, conf.insight)
+        recorder = records.Recorder(store, settings)
+        records.do_at_exit(recorder.flush)
+        return OperatorReports(recorder)
 
     def change_observer(self, conf: cfg.ConfigOpts, store: Store) -> ChangeObserver:
         """Return the observer that records changes."""

@@ -20,6 +20,7 @@ from placement_insight.audit.report import audit
 from placement_insight.audit.trees import EditedProvider
 from placement_insight.audit.usage import UsageCounter
 from placement_insight.documents import document
+from placement_insight.explain.records.reports import reports_of
 
 FINDINGS_QUERY = always(
     closed(
@@ -121,5 +122,6 @@ def show_identity(request: Request) -> webob.Response:
     request.can(policies.IDENTITY)
     values = queries.values(request, _IDENTITY)
     days = int(values.get("days", DAYS))
+    reports_of(request).write_counts()
     identity = identify(request.services.store, values["name"], days)
     return json_response(request, document(**identity.as_json()))

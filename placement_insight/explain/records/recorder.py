@@ -1,24 +1,26 @@
 """Writes the records of requests without candidates, refused writes and lost races.
 
-Writes are bounded in number, age and rate, and never delay the response. One thread of a process
-writes at a time. If another thread is writing, a timer writes the record a moment later, so that a
-slow database delays at most one thread. A record that the database refuses is dropped alone. After
-any other failure, writes pause for some seconds, and the records of this time are dropped.
+Writes are bounded in number, age and rate, and never delay a request: a timer writes the records
+of a process together, a moment later. A reader of the same process writes them first; a process
+that ends writes them; a process that is killed loses them. A record that the database refuses is
+dropped alone. After any other failure, writes pause for some seconds, and the records of this time
+are dropped.
 
-Equal requests of one hour are counted in one record. A process counts them in memory, and adds
-their number to the row at the rate of records, at the latest a moment later, or before a reader
-asks for records. Above the rate, further records that equal no other are counted together.
+Equal requests of one hour are counted in one record. Above the rate, further records that equal
+no other are counted together.
 """
 
+import atexit
 import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from weakref import WeakMethod
 
 from placement import exception
 from placement.db.resources.providers import provider_names
@@ -68,6 +70,24 @@ def start_timer(seconds: float, flush: Callable[[], None]) -> None:
     timer = threading.Timer(seconds, flush)
     timer.daemon = True
     timer.start()
+
+
+def do_at_exit(work: Callable[[], None]) -> None:
+    """Call a method when the process ends, unless its object ended before.
+
+    uWSGI does not end the interpreter with ``skip-atexit-teardown``, and calls ``uwsgi.atexit``.
+    """
+    method = WeakMethod(work)
+
+    def do() -> None:
+        if (still := method()) is not None:
+            still()
+
+    atexit.register(do)
+    with suppress(ImportError):
+        import uwsgi  # type: ignore[import-untyped]  # noqa: PLC0415  only in its processes
+
+        uwsgi.atexit = do
 
 
 class Recorder:
@@ -148,9 +168,9 @@ class Recorder:
             return {}
 
     def record(self, record: RecordedRequest) -> None:
-        """Write the record, or count it in the record of equal requests.  Never raises.
+        """Add the record to those that a timer writes, or count it in an equal one.
 
-        The record is written later if another thread writes, and dropped if the database fails.
+        It is dropped if the database fails.  Never raises.
         """
         if not self.is_enabled:
             return
@@ -158,19 +178,10 @@ class Recorder:
             self.dropped += 1
             return
         with self._counting:
-            key = record.equal_key
-            if not (key in self._keys or self.admits(record.kind)):
+            if not (record.equal_key in self._keys or self.admits(record.kind)):
                 record = _further(record)
-            is_counted = record.equal_key in self._keys
             self._add(record)
-        may_write = not is_counted or self.admits(_REPEATED)
-        if not (may_write and self._writing.acquire(blocking=False)):
-            self._write_later.start()
-            return
-        try:
-            self._write()
-        finally:
-            self._writing.release()
+        self._write_later.start()
 
     def _add(self, record: RecordedRequest) -> None:
         """Add the record to those that wait to be written, or count it in an equal one."""
@@ -220,8 +231,9 @@ class Recorder:
         records = sorted(waiting.values(), key=lambda record: record.equal_key)
         try:
             self._insert(records)
-            records = []
-            self._prune(self._clock())
+            batches, records = 1 + len(records) // PRUNE_BATCH, []
+            for _ in range(batches):
+                self._prune(self._clock())
         except Exception as error:  # a failure of the recorder must not fail the request
             self._pause(error, records)
 

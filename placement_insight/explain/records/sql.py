@@ -6,9 +6,9 @@ which has their number: a writer waits for another writer that counts equal requ
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -32,6 +32,9 @@ from placement_insight.explain.records.summary import RecordsOfHour
 _columns = insight_requests.c
 _NEWEST_FIRST = sa.select(insight_requests).order_by(_columns.id.desc())
 _REQUESTS = _NEWEST_FIRST.where(_columns.kind != NAME_CONFLICT)
+_COUNTED = ("requests", "superseded", "last_at", "latest")
+_COUNTS = sa.select(*(_columns[name] for name in ("id", "equal_key", *_COUNTED)))
+_UPDATE = insight_requests.update().where(_columns.id == sa.bindparam("of"))  # and the values
 _IDS = sa.select(_columns.id)
 # The number is not a parameter: for PostgreSQL, a column with one parameter and GROUP BY with
 # another one would be different expressions.
@@ -54,16 +57,17 @@ def add(tx: Transaction, records: Sequence[RecordedRequest]) -> int:
 
     Of one hour, all equal requests of all processes have one row.
     """
-    keys = [record.equal_key for record in records]
-    equal = sa.select(insight_requests).where(_columns.equal_key.in_(keys)).with_for_update()
-    by_key = {record.equal_key: record for record in _records(tx, equal)}
-    new = [record for record in records if record.equal_key not in by_key]
-    if new:
-        tx.connection.execute(insight_requests.insert(), [_row(record) for record in new])
-    for record in records:
-        if record.equal_key in by_key:
-            _update(tx, by_key[record.equal_key].with_equal(record))
-    return len(new)
+    by_key = {record.equal_key: record for record in records}
+    equal = _COUNTS.where(_columns.equal_key.in_(by_key)).with_for_update()
+    counted = []
+    for row in tx.connection.execute(equal).mappings():
+        record = by_key.pop(row["equal_key"])
+        counted.append(replace(record, **_with_latest(row)).with_equal(record))
+    _update(tx, counted)
+    if by_key:
+        rows = [_row(record) for record in by_key.values()]
+        tx.connection.execute(insight_requests.insert(), rows)
+    return len(by_key)
 
 
 def supersede(store: Store, found: Found) -> None:
@@ -89,14 +93,15 @@ def supersede(store: Store, found: Found) -> None:
 
 def _supersede(tx: Transaction, ids: Sequence[int], found: Found) -> None:
     locked = sa.select(insight_requests).where(_columns.id.in_(ids)).with_for_update()
-    for record in _records(tx, locked):
-        _update(tx, record.superseded_by(found))
+    _update(tx, [record.superseded_by(found) for record in _records(tx, locked)])
 
 
-def _update(tx: Transaction, record: RecordedRequest) -> None:
-    row = _row(record)
-    values = {name: row[name] for name in ("requests", "superseded", "last_at", "latest")}
-    tx.connection.execute(insight_requests.update().where(_columns.id == record.id).values(values))
+def _update(tx: Transaction, records: Sequence[RecordedRequest]) -> None:
+    """Write the numbers and the latest requests of records that exist."""
+    rows = [_row(record) for record in records]
+    if rows:
+        values = [{"of": row["id"]} | {name: row[name] for name in _COUNTED} for row in rows]
+        tx.connection.execute(_UPDATE, values)
 
 
 def _first_id_of_hour(at: datetime) -> int:
@@ -181,8 +186,7 @@ def conflicts(tx: Transaction, from_id: int, limit: int) -> list[RecordedRequest
 
 def _records(tx: Transaction, statement: sa.Executable) -> list[RecordedRequest]:
     return [
-        RecordedRequest(**{**row, "latest": _latest(row["latest"])})
-        for row in tx.connection.execute(statement).mappings()
+        RecordedRequest(**_with_latest(row)) for row in tx.connection.execute(statement).mappings()
     ]
 
 
@@ -194,6 +198,10 @@ def _row(record: RecordedRequest) -> dict[str, object]:
         for each in record.latest
     ]
     return {**row, "latest": json.dumps(latest)}
+
+
+def _with_latest(row: sa.RowMapping) -> dict[str, Any]:
+    return {**row, "latest": _latest(row["latest"])}
 
 
 def _latest(text: str) -> tuple[Occurrence, ...]:

@@ -25,3 +25,9 @@ def record(number=0):
         last_at=at,
         latest=(Occurrence(at, f"req-{number}", None),),
     )
+
+
+def at_once(seconds, flush):
+    """Stand for the timer of a recorder: write the records as if a moment had passed."""
+    if seconds < 1:
+        flush()

@@ -46,6 +46,7 @@ EXTERNAL = {
     "placement_insight": {"numpy", "oslo_config", "oslo_policy", "sqlalchemy", "webob"},
     "placement_insight.fitted_tables": set(),
     "placement_insight.history": {"oslo_context", "sqlalchemy", "webob"},
+    "placement_insight.explain.records.recorder": {"uwsgi"},
     "placement_insight.nova_lists": {"openstack"},
     "placement_insight.audit.live_sources": {"openstack", "keystoneauth1"},
     "placement_insight.audit.nova": {"openstack", "keystoneauth1"},

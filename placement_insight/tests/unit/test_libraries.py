@@ -11,6 +11,12 @@ from placement.tests.unit.test_libraries import (
 MODULES = modules_of("placement_insight")
 OWN_NAMES = names_in([*MODULES, *modules_of("placement")])
 
+# Objects of libraries that are changed, by module. Each needs a reason.
+CHANGES = {
+    # a worker that ends calls this function, and with skip-atexit-teardown not those of `atexit`
+    "placement_insight.explain.records.recorder": {"uwsgi.atexit"},
+}
+
 
 def test_private_names_of_libraries_are_not_used():
     assert private_names_used(MODULES, OWN_NAMES) == {}
@@ -21,4 +27,4 @@ def test_private_names_of_library_classes_are_not_replaced():
 
 
 def test_objects_of_libraries_are_not_changed():
-    assert objects_changed(MODULES, OWN_NAMES) == {}
+    assert objects_changed(MODULES, OWN_NAMES) == CHANGES

@@ -261,7 +261,7 @@ def test_counts_are_written_a_moment_later_without_another_request(store):
     at = datetime.now(UTC)
     for number in range(50):
         recorder.record(equal(at, number))
-    wait_until(lambda: find(store, RecordedFilter())[0].requests == 50)
+    wait_until(lambda: [each.requests for each in find(store, RecordedFilter())] == [50])
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.join(SECONDS_TO_WAIT)

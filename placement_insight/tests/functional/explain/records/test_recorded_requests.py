@@ -6,16 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import requests
 import sqlalchemy as sa
 import webtest
 
 from placement import db_api, deploy
 from placement.db import tables
+from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.microversion import MAX_VERSION
 from placement.objects import inventory
 from placement.tests.support import loggers
+from placement.tests.support.processes import STOP_TIMEOUT_SECONDS, ApiProcess
 from placement.tests.support.stores import replaced_store
+from placement.tests.support.waiting import wait_until
+from placement_insight.audit.identity.sql import identify
 from placement_insight.explain.records import recorder as recorders
 from placement_insight.explain.records import reports, summary
 from placement_insight.explain.records.http import REASONS
@@ -424,6 +429,69 @@ def test_it_can_be_turned_off(conf):
         assert http.get("/insight", headers=HEADERS).json["enabled"]["record"] is False
         assert recorded(http) == []
     store.dispose()
+
+
+# --- records that wait ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_timers(monkeypatch):
+    """No timer writes the records."""
+    monkeypatch.setattr(recorders, "start_timer", lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("path", "listed"),
+    [
+        ("/insight/requests", "requests"),
+        (f"/insight/requests/{GLOBAL_ID}", "requests"),
+        ("/insight/requests/summary", "reasons"),
+        ("/insight/identity?name=host", "conflicts"),
+    ],
+)
+def test_each_reader_of_a_process_writes_its_records_first(no_timers, http, store, path, listed):
+    put(http, claim(7), 409)
+    http.post_json("/resource_providers", {"name": "host"}, headers=OF_NOVA, status=409)
+    assert count(store) == 0
+    assert len(http.get(path, headers=HEADERS).json[listed]) == 1
+    assert count(store) == 2
+
+
+def refuse(service):
+    """Have the service refuse to create a provider a second time."""
+    service.get()
+    for status in (200, 409):
+        url = f"{service.url}/resource_providers"
+        response = requests.post(url, json={"name": "host"}, headers=LATEST, timeout=60)
+        assert response.status_code == status
+
+
+def conflicts(folder):
+    """Return the conflicts that this process reads in the database of ``--development``."""
+    store = Store(DatabaseSettings(f"sqlite:///{folder}/placement.sqlite"))
+    try:
+        return identify(store, "host").conflicts
+    finally:
+        store.dispose()
+
+
+DEVELOPMENT = ("--development", ".", "--port", "0", "--threads", "1")
+
+
+def test_another_process_reads_a_record_a_moment_later(tmp_path):
+    with ApiProcess(tmp_path, *DEVELOPMENT) as service:
+        refuse(service)
+        wait_until(lambda: conflicts(tmp_path))
+
+
+def test_a_process_that_is_stopped_writes_the_records_that_wait(tmp_path):
+    later = {"OS_INSIGHT__RECORD_PER_SECOND": "1"}
+    with ApiProcess(tmp_path, *DEVELOPMENT, **later) as service:
+        refuse(service)
+        service.get()  # in the same thread: the record waits
+        service.process.terminate()
+        service.process.wait(STOP_TIMEOUT_SECONDS)
+    assert len(conflicts(tmp_path)) == 1
 
 
 # --- failing, and several at once -----------------------------------------------------------

@@ -1,9 +1,11 @@
 """The recorder, on a store that is slow, away, or counts."""
 
+import sys
 import threading
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +15,7 @@ from placement.tests.support.waiting import SECONDS_TO_WAIT
 from placement_insight.explain.records import recorder as recorders
 from placement_insight.explain.records.model import LARGEST_ID, RecordedRequest, first_id, new_id
 from placement_insight.explain.records.recorder import Recorder, RecorderSettings, start_timer
-from placement_insight.tests.support.records import record
+from placement_insight.tests.support.records import at_once, record
 
 
 @dataclass
@@ -76,9 +78,9 @@ def store(monkeypatch):
     return Memory()
 
 
-def new_recorder(store, clock, per_second):
+def new_recorder(store, clock, per_second, call_after=at_once):
     settings = RecorderSettings(record_max_rows=200, record_per_second=per_second)
-    return Recorder(store, settings, clock, clock, lambda *_: None)
+    return Recorder(store, settings, clock, clock, call_after)
 
 
 @pytest.fixture
@@ -174,34 +176,31 @@ def test_a_recorder_that_is_off_writes_nothing(store, clock):
     assert (store.calls, recorder.is_enabled) == (0, False)
 
 
-def test_a_record_during_a_write_is_written_later(recorder, store):
+def test_records_wait_for_one_timer_and_during_a_write_for_the_next_one(store, clock):
+    timers = []
+    recorder = new_recorder(store, clock, 5, lambda *timer: timers.append(timer))
+    recorder.record(record(0))
     store.gate = threading.Event()
-    first = threading.Thread(target=recorder.record, args=[record(0)])
+    first = threading.Thread(target=timers[0][1])
     first.start()
     assert store.entered.wait(SECONDS_TO_WAIT)
     for number in range(1, 4):
         recorder.record(record(number))  # returns at once
-    assert store.rows == []
+    assert (store.rows, [seconds for seconds, _ in timers]) == ([], [0.2, 0.2])
     store.gate.set()
     first.join(SECONDS_TO_WAIT)
-    recorder.flush()  # as the timer
+    timers[1][1]()
     assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(4)]
 
 
-def test_of_too_many_that_wait_the_oldest_are_dropped(unlimited, store, monkeypatch):
+def test_of_too_many_that_wait_the_oldest_are_dropped(store, clock, monkeypatch):
     monkeypatch.setattr(recorders, "MOST_WAITING", 100)
-    store.gate = threading.Event()
-    first = threading.Thread(target=unlimited.record, args=[record(0)])
-    first.start()
-    assert store.entered.wait(SECONDS_TO_WAIT)
-    for number in range(1, 151):
-        unlimited.record(record(number))
-    store.gate.set()
-    first.join(SECONDS_TO_WAIT)
-    unlimited.flush()
-    kept = [row.request_id for row in store.rows]
-    assert kept == ["req-0", *(f"req-{number}" for number in range(51, 151))]
-    assert unlimited.dropped == 50
+    recorder = new_recorder(store, clock, 1000, lambda *_: None)
+    for number in range(150):
+        recorder.record(record(number))
+    recorder.flush()
+    assert [row.request_id for row in store.rows] == [f"req-{number}" for number in range(50, 150)]
+    assert recorder.dropped == 50
 
 
 # --- timers -------------------------------------------------------------------------------
@@ -223,7 +222,7 @@ def test_one_timer_waits_for_each_job_whatever_the_load(store, clock):
         storm(recorder, number)
         if number % 50 == 0:
             recorder.flush()  # of a reader
-        assert sorted(seconds for _, seconds, _ in timers) in ([0.2, 5.0], [5.0])
+        assert sorted(seconds for _, seconds, _ in timers) == [0.2, 5.0]
         clock.now += 0.1
         for timer in [each for each in timers if sum(each[:2]) <= clock.now]:
             timers.remove(timer)
@@ -236,18 +235,33 @@ def test_threads_do_not_pile_up_before_a_slow_database(store, monkeypatch):
     recorder = Recorder(store, RecorderSettings(record_per_second=100), call_after=start_timer)
     store.gate = threading.Event()
     before = set(threading.enumerate())
-    writer = threading.Thread(target=storm, args=[recorder, 0])
-    writer.start()
+    storm(recorder, 0)
     assert store.entered.wait(SECONDS_TO_WAIT)
     for number in range(1, 200):
         storm(recorder, number)
         time.sleep(0.001)
     added = set(threading.enumerate()) - before
     assert len(added) == 3  # the one that writes, and one for each job
+    assert all(thread.daemon for thread in added)
     store.gate.set()
     monkeypatch.setattr(recorders, "_SUPERSEDE_AFTER_SECONDS", 0)  # ends the marks
     for thread in added:
         thread.join(SECONDS_TO_WAIT)
+
+
+def test_a_process_that_ends_writes_the_records_that_wait(store, clock, monkeypatch):
+    """Also in uWSGI, which does not call the functions of ``atexit``."""
+    registered, uwsgi = [], SimpleNamespace()
+    monkeypatch.setattr(recorders.atexit, "register", registered.append)
+    monkeypatch.setitem(sys.modules, "uwsgi", uwsgi)
+    recorder = new_recorder(store, clock, 5, lambda *_: None)
+    recorders.do_at_exit(recorder.flush)
+    recorder.record(record())
+    assert (store.rows, registered) == ([], [uwsgi.atexit])
+    uwsgi.atexit()
+    assert len(store.rows) == 1
+    del recorder
+    uwsgi.atexit()
 
 
 def test_a_reader_does_not_wait_for_a_slow_database(recorder, store, monkeypatch):
