@@ -115,11 +115,9 @@ class StaleProviderGeneration(PlacementException):
     )
 
 
-class StaleGenerationPleaseUpdate(PlacementException):
+class StaleGenerationPleaseUpdate(StaleProviderGeneration):
     """The same, for a replacement of traits or aggregates."""
 
-    actual: int
-    given: int
     template = (
         "Resource provider's generation already changed. "
         "Please update the generation and try again."

@@ -130,9 +130,10 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
     """Replace the traits of the provider; return them."""
     request.can(policies.UPDATE_TRAITS_OF_PROVIDER)
     command = parse.of_provider(request.json_body, request.version)
-    generation, traits = trait.replace(
-        request.services.store, request.route["uuid"], command.generation, command.traits
-    )
+    with request.services.reports.results_of(request):
+        generation, traits = trait.replace(
+            request.services.store, request.route["uuid"], command.generation, command.traits
+        )
     return json_response(
         request, render.of_provider(generation, traits), modified_at=traits.modified_at
     )
@@ -142,5 +143,6 @@ def replace_traits_of_provider(request: Request) -> webob.Response:
 def delete_traits_of_provider(request: Request) -> webob.Response:
     """Remove all traits from the provider."""
     request.can(policies.DELETE_TRAITS_OF_PROVIDER)
-    trait.clear(request.services.store, request.route["uuid"])
+    with request.services.reports.results_of(request):
+        trait.clear(request.services.store, request.route["uuid"])
     return no_content(request)

@@ -112,5 +112,6 @@ def replace_aggregates(request: Request) -> webob.Response:
     store, uuid = request.services.store, request.route["uuid"]
     version = request.version
     command = provider.parsed(store, uuid, lambda: parse.of_provider(request.json_body, version))
-    replaced = aggregate.replace(store, uuid, command.aggregates, command.generation)
+    with request.services.reports.results_of(request):
+        replaced = aggregate.replace(store, uuid, command.aggregates, command.generation)
     return json_response(request, render.of_provider(replaced, request.version), modified_at=None)

@@ -27,7 +27,7 @@ def replace(
     """
     provider = locked(tx, uuid)
     if generation is not None and generation != provider.generation:
-        raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
+        raise exception.StaleGenerationPleaseUpdate(uuid, provider.generation, generation)
     replaced = tx.providers.replace_aggregates(provider.id, aggregates)
     changes = of_names(AggregatesChange, provider, replaced.names)
     if generation is None:

@@ -80,7 +80,7 @@ def replace(
     """
     provider = locked(tx, uuid)
     if provider.generation != generation:
-        raise exception.StaleGenerationPleaseUpdate(provider.generation, generation)
+        raise exception.StaleGenerationPleaseUpdate(uuid, provider.generation, generation)
     requested = frozenset(traits)
     locked_traits = tx.traits.lock_shared(requested)
     missing = requested - {trait.name for trait in locked_traits}

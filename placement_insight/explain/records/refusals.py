@@ -158,6 +158,18 @@ class InUse(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
+class HasChildren(Refusal):
+    """The provider to delete has child providers."""
+
+    code: ClassVar = "has_children"
+    provider: str
+    children: str
+
+    def sentence(self, _consumer: str) -> str:
+        return f"{self.provider} was not deleted, because it has child providers: {self.children}"
+
+
+@dataclass(frozen=True, slots=True)
 class ConsumerGeneration(Refusal):
     """The claim has another generation than the consumer; None of a consumer that is new."""
 
@@ -204,7 +216,7 @@ class ConcurrentUpdate(Refusal):
 _KINDS: Final[Mapping[str, type[Refusal]]] = {
     kind.code: kind
     for kind in (
-        *(Capacity, Unit, NoInventory, NoProvider, NoClass, InUse),
+        *(Capacity, Unit, NoInventory, NoProvider, NoClass, InUse, HasChildren),
         *(ConsumerGeneration, ProviderGeneration, ConcurrentUpdate),
     )
 }
@@ -236,6 +248,7 @@ _OF_ERRORS: Final[Mapping[type[exception.PlacementException], Callable[[Any], Re
         error.uuid, (error.resource_class,), error.consumers
     ),
     exception.ProviderInUse: lambda error: InUse(error.uuid, (), error.consumers),
+    exception.ProviderHasChildren: lambda error: HasChildren(error.uuid, error.children),
     exception.StaleConsumerGeneration: lambda error: ConsumerGeneration(
         error.uuid, error.actual, error.given
     ),

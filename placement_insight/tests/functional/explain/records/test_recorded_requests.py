@@ -220,6 +220,28 @@ def test_refused_writes_of_what_is_in_use_are_recorded(http, caplog):
     assert sum(holders in line for line in loggers.messages(caplog, reports.LOG)) == 4
 
 
+def test_the_refused_deletion_of_a_parent_is_recorded(http):
+    body = {"name": "numa0", "parent_provider_uuid": HOST}
+    child = http.post_json("/resource_providers", body, headers=LATEST).json["uuid"]
+    http.delete(f"/resource_providers/{HOST}", headers=LATEST, status=409)
+    (request,) = recorded(http)
+    assert (request["kind"], request["reason"]) == ("refused_write", "has_children")
+    sentence = request["explanation"]["sentence"]
+    assert sentence.startswith("host was not deleted, because it has child providers: ")
+    assert child in sentence
+
+
+def test_a_stale_generation_of_traits_and_aggregates_is_a_lost_race(http):
+    path = f"/resource_providers/{HOST}"
+    for generation, status in ((7, 409), (1, 200)):
+        for name in ("traits", "aggregates"):
+            body = {"resource_provider_generation": generation, name: []}
+            http.put_json(f"{path}/{name}", body, headers=LATEST, status=status)
+        (request,) = recorded(http)
+        assert (request["kind"], request["reason"]) == ("lost_race", "provider_generation")
+        assert (request["count"], request["is_superseded"]) == (2, status == 200)
+
+
 def change_inventory(http, generation, status):
     body = {"resource_provider_generation": generation, "total": 8}
     http.put_json(

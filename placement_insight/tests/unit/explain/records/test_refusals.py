@@ -103,6 +103,10 @@ WRITES = [
         exception.ProviderInUse("host", "1 in all, among them u1"),
         "cn17 was not deleted, because consumers use it: 1 in all, among them u1",
     ),
+    (
+        exception.ProviderHasChildren("host", "numa0 (u1)"),
+        "cn17 was not deleted, because it has child providers: numa0 (u1)",
+    ),
     (exception.ReshapedProviderNotFound("gone"), "provider gone does not exist"),
     (
         exception.StaleProviderGeneration("host", 3, 2),
