@@ -54,7 +54,7 @@ class StatusOfNova(OfProvider, code="status_of_nova"):
 
 
 _CAUSES = {
-    True: "nova has it disabled, and it lacks the trait COMPUTE_STATUS_DISABLED: it gets servers",
+    True: "nova has it disabled, and it has no COMPUTE_STATUS_DISABLED: it is a candidate",
     False: "nova has it enabled, and it has the trait COMPUTE_STATUS_DISABLED: it gets no server",
 }
 
@@ -68,11 +68,13 @@ def hypervisors(
     """
     names = providers.names
     uuids = {name: uuid for uuid, name in names.items()}
-    for uuid, (name, _, is_disabled) in sorted(of_nova.items()):
+    for uuid, (name, is_down, is_disabled) in sorted(of_nova.items()):
         if uuid in names and (uuid in providers.disabled) != is_disabled:
             status = "disabled" if is_disabled else "enabled"
             provider = Named(uuid, names[uuid])
-            yield StatusOfNova(provider=provider, status=status, cause=_CAUSES[is_disabled])
+            yield StatusOfNova(
+                provider=provider, status=status, cause=_CAUSES[is_disabled], ends=is_down
+            )
         if uuid not in names:
             other = Named(uuids[name], name) if name in uuids else None
             cause = "nova-compute did not create it, or it was deleted"

@@ -62,14 +62,18 @@ class LostParent(OfProvider, code="lost_parent", level=WARNING):
 
 
 def lost_parents(state: AuditedState) -> Iterator[LostParent]:
-    """Yield a finding for each root that is no host, and begins with the name of one."""
-    providers = state.providers.values()
+    """Yield a finding for each root that is no host, and begins with the name of one.
+
+    A root in an aggregate of the host may share with it, as storage does.
+    """
+    providers, aggregates = state.providers.values(), state.aggregates
     hosts = {short_name(each.name): each for each in providers if each.uuid in state.hosts}
     for provider in providers:
         if provider.parent_id is None and provider.uuid not in state.hosts:
             for separator in re.finditer("[:_]", provider.name):
                 host = hosts.get(short_name(provider.name[: separator.start()]))
-                if host is not None:
+                own = set(aggregates.get(provider.uuid, ()))
+                if host and own.isdisjoint(aggregates.get(host.uuid, ())):
                     cause = f"no request finds it together with {host.name}: it has no parent"
                     yield LostParent(provider=provider.named, host=host.named, cause=cause)
                     break

@@ -58,7 +58,7 @@ HEALTHY = AuditedState(
     unused_classes=[],
     unused_traits=[],
     hosts={"uuid-1", "uuid-3"},
-    aggregates={"uuid-1", "uuid-3"},
+    aggregates={"uuid-1": {"az"}, "uuid-3": {"az"}},
     consumer_types={"INSTANCE": 7, None: 0},
 )
 
@@ -213,6 +213,14 @@ def test_a_root_with_the_name_of_a_child_has_lost_its_parent(name, host):
     assert (finding.provider.name, finding.host.name) == (name, host)
     assert command(finding) == f"openstack placement identity {host}"
     assert codes(providers=by_id(*hosts, provider(2, name, root=1, parent=1))) == []
+
+
+def test_a_root_in_an_aggregate_of_the_host_may_share_with_it():
+    providers = by_id(provider(1, "cn1"), provider(2, "cn1_nfs"))
+    together = {"uuid-1": {"az", "nfs"}, "uuid-2": {"nfs"}}
+    assert codes(providers=providers, aggregates=together) == []
+    apart = {"uuid-1": {"az"}, "uuid-2": {"nfs"}}
+    assert codes(providers=providers, aggregates=apart) == ["lost_parent"]
 
 
 def test_traits_that_services_create_at_each_start_may_be_unused():
@@ -395,3 +403,11 @@ def test_hypervisors_without_provider_and_hosts_without_hypervisor():
     assert command(unknown) == "openstack placement identity cn4"
     assert (unknown.severity, left.severity) == ("error", "notice")
     assert left.rows == {"provider": Named("u1", "cn1")}
+
+
+@pytest.mark.parametrize(("is_down", "severity"), [(True, "notice"), (False, "error")])
+def test_nova_writes_the_status_of_a_host_that_is_down_when_it_returns(is_down, severity):
+    providers = AuditedProviders({"u1": "cn1"}, roots={}, hosts={"u1"})
+    (finding,) = hypervisors({"u1": Hypervisor("cn1", is_down, is_disabled=True)}, providers)
+    assert (finding.code, finding.severity) == ("status_of_nova", severity)
+    assert bool(command(finding)) != is_down
