@@ -16,12 +16,15 @@ STRESS ?= 60
 DIST ?= dist
 AGREEMENT ?= 600
 PACKAGES ?= wheel
+MUTATED ?= placement/core/claims.py
+MUTANTS ?= *7
+MINUTES ?= 30
 SCRIPTS := .ci/run devstack/plugin.sh devstack/settings packaging/build-deb packaging/build-image \
 	packaging/debian/openplacement.postinst packaging/debian/openplacement.postrm \
 	placement_db_tools/*.sh placement_insight/tests/functional/packaging/*.sh
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots dashboard demo help serve test test-long test-service test-insight test-lowest lint format check stress test-galera test-nova test-packages container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
+.PHONY: screenshots dashboard demo help serve test test-long test-service test-insight test-lowest lint format check stress test-galera test-nova test-packages mutants container-requirements dist sbom bench bench-random bench-growth bench-statements docs openapi stats clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -92,6 +95,27 @@ test-lowest: .lowest/.installed  ## Run unit tests and starts with the lowest ve
 		--extra metrics --extra postgresql pyproject.toml --output-file .lowest/constraints.txt
 	$(BIN)/uv pip install --quiet --python .lowest/bin/python --constraint .lowest/constraints.txt \
 		--editable '.[metrics,postgresql,test]'
+	@touch $@
+
+# mutmut reads its configuration from a file; the tests run in a copy of the checkout.
+SETTING = printf '%s=\n' $(1) && printf '    %s\n' $(2) &&
+mutants: T = placement/tests/unit/core placement/tests/property
+mutants: .mutants/.installed  ## Change the code at random, and list the changes that no test notices (MUTATED, MUTANTS, T, MINUTES)
+	rm -rf .mutants/checkout && mkdir .mutants/checkout
+	git ls-files -z | tar --create --null --files-from=- | tar --extract --directory .mutants/checkout
+	( echo '[mutmut]' && echo 'use_git_change_detection=false' && \
+		$(call SETTING,source_paths,placement placement_insight) \
+		$(call SETTING,only_mutate,$(MUTATED:%='%')) \
+		$(call SETTING,also_copy,Makefile bench bin conftest.py doc etc openapi placement_compare placement_db_tools) \
+		$(call SETTING,pytest_add_cli_args,-p no:randomly -m 'not long and not server') \
+		$(call SETTING,pytest_add_cli_args_test_selection,$(T)) \
+		true ) > .mutants/checkout/setup.cfg
+	cd .mutants/checkout && timeout --preserve-status --signal=INT $(MINUTES)m ../environment/bin/mutmut run '$(MUTANTS)'
+	cd .mutants/checkout && ../environment/bin/mutmut results | sed '/: not checked$$/d'
+
+.mutants/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear .mutants/environment
+	.mutants/environment/bin/python -m pip install --quiet --editable '.[test,mutants]'
 	@touch $@
 
 test-packages: $(VENV)/.test $(VENV)/.package  ## Build and try the wheel (PACKAGES=debian or container: also that, as root)
