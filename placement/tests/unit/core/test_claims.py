@@ -162,6 +162,7 @@ def test_errors_are_reported_in_order():
         ((nothing,), exception.NoSuchInventory),
     ):
         assert type(refusal(state, *claims)) is error
+    assert "nowhere" in str(refusal(state, lost))
 
 
 def test_an_unknown_class_is_told_with_the_consumer_if_there_is_one_only():
@@ -182,6 +183,7 @@ def test_a_class_that_the_provider_lacks_is_told_alone():
     state = state_of({"a": provider(VCPU=1)})
     error = refusal(state, claim_of(resources={"a": {"VCPU": 1, "DISK_GB": 1}}))
     assert "Inventory for 'DISK_GB' on resource provider 'a' invalid." in str(error)
+    assert error.consumer_uuid == "new"
 
 
 @pytest.mark.parametrize("amount", [1, 3, 8, 2**40])
@@ -191,7 +193,9 @@ def test_an_amount_must_fit_min_unit_max_unit_and_step_size(amount):
     )
     error = refusal(state, claim_of(resources={"a": {"VCPU": amount}}))
     assert isinstance(error, exception.InventoryConstraintsViolated)
-    assert "would violate inventory constraints" in str(error)
+    assert f"'VCPU' on resource provider 'a'. The requested amount {amount} would" in str(error)
+    assert "(min_unit 2, max_unit 6, step_size 2)" in str(error)
+    assert error.consumer_uuid == "new"
 
 
 def test_the_capacity_is_not_truncated():
@@ -206,6 +210,37 @@ def test_what_others_use_is_not_there():
     error = refusal(state, claim_of(resources={"a": {"VCPU": 3}}))
     assert "would exceed the capacity" in str(error)
     assert (error.amount, error.used, error.capacity) == (3, 6, 8)
+    assert (error.consumer_uuid, error.occupation, error.own) == ("new", "", 0)
+
+
+@pytest.mark.parametrize(("reserved", "occupation"), [(0, "in use"), (3, "in use, reserved")])
+def test_a_refused_increase_says_that_the_allocations_of_the_consumer_fill_the_host(
+    reserved, occupation
+):
+    inventory = Inventory(total=8, reserved=reserved)
+    state = state_of(
+        {"a": provider(VCPU=inventory, used={"VCPU": 8})},
+        allocations={"one": {"a": {"VCPU": 8}}},
+    )
+    error = refusal(state, claim_of("one", resources={"a": {"VCPU": 9}}))
+    assert (error.used, error.own, error.reserved) == (0, 8, reserved)
+    assert error.occupation == occupation
+
+
+def test_consumers_exchange_what_they_have_together():
+    state = state_of(
+        {"a": provider(VCPU=8, used={"VCPU": 8})},
+        allocations={"one": {"a": {"VCPU": 5}}, "two": {"a": {"VCPU": 3}}},
+    )
+
+    def claims(one, two):
+        return [
+            claim_of(name, resources={"a": {"VCPU": n}})
+            for name, n in (("one", one), ("two", two))
+        ]
+
+    assert fits(state, *claims(3, 5))
+    assert not fits(state, *claims(4, 5))
 
 
 def test_what_the_consumers_named_hold_is_there_for_them_all():

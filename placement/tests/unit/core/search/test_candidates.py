@@ -119,6 +119,12 @@ def test_where_there_are_too_many_a_sample_is_fair_over_the_roots(monkeypatch):
     assert len(samples) == 9
 
 
+def test_as_many_as_can_be_sampled_are_sampled_from_all(monkeypatch):
+    """Three of nine candidates are often of fewer than three hosts."""
+    monkeypatch.setattr("placement.core.search.search.MAX_SAMPLED", 9)
+    assert min(len(set(hosts(sample(seed)))) for seed in range(20)) < 3
+
+
 def test_a_search_that_takes_too_long_is_ended():
     ticks = iter(range(10**9))
     groups = "&".join(f"resources_{n}=VGPU:1" for n in range(6))
