@@ -11,6 +11,7 @@ from placement_insight.audit.identity.model import MATCHES
 from placement_insight.audit.kinds import KINDS
 from placement_insight.documents import VERSION
 from placement_insight.explain.records.model import INVALID_REQUEST, NO_CANDIDATES, OF_WRITES
+from placement_insight.history.model import KINDS as CHANGE_KINDS
 
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
@@ -90,6 +91,30 @@ REQUESTS_SUMMARY = always(
     )
 )
 
+
+# --- changes ----------------------------------------------------------------------------
+
+_NAMED: Schema = {"type": ["object", "null"]}
+CHANGES = always(
+    _answer(
+        complete_since=TEXT_OR_NONE,
+        changes=list_of(
+            _opened(
+                at=_TIME,
+                **dict.fromkeys(
+                    ("request_id", "global_request_id", "user_id", "project_id"), TEXT_OR_NONE
+                ),
+                kind={"type": "string", "enum": list(CHANGE_KINDS)},
+                provider=_NAMED,
+                consumer=_NAMED,
+                before={},
+                after={},
+                text=TEXT,
+            )
+        ),
+        next=TEXT_OR_NONE,
+    )
+)
 
 # --- providers --------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from placement.schemas.base import Schema, Version, Windows
 from placement_insight.audit.http import CONSUMERS_QUERY, FINDINGS_QUERY, IDENTITY_QUERY
 from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY, SUMMARY_QUERY
+from placement_insight.history.http import CHANGES_QUERY
 from placement_insight.page.feed.http import PROVIDERS_QUERY
 from placement_insight.plan.capacity.http import CAPACITY_QUERY
 from placement_insight.plan.http import DRAIN_BODY, SURVIVAL_BODY, SURVIVAL_QUERY
@@ -166,6 +167,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"{UNVERSIONED}/consumers"): Operation(_ok(schemas.CONSUMERS), query=CONSUMERS_QUERY),
     ("GET", f"{UNVERSIONED}/findings"): Operation(_ok(schemas.FINDINGS), query=FINDINGS_QUERY),
     ("GET", f"{UNVERSIONED}/identity"): Operation(_ok(schemas.IDENTITY), query=IDENTITY_QUERY),
+    ("GET", f"{UNVERSIONED}/changes"): Operation(_ok(schemas.CHANGES), query=CHANGES_QUERY),
     ("GET", f"{UNVERSIONED}/clients"): Operation(_ok(schemas.CLIENTS), query=NOTHING_QUERY),
     ("POST", f"{UNVERSIONED}/drain"): Operation(_ok(schemas.DRAIN), body=DRAIN_BODY),
     ("GET", f"{UNVERSIONED}/survival"): Operation(

@@ -41,6 +41,9 @@ IDENTITY = _INSIGHT.rule(
 CLIENTS = _INSIGHT.rule(
     "clients", "List which microversions the clients of an API host send.", "GET /clients"
 )
+CHANGES = _INSIGHT.rule(
+    "changes", "List what changed, and the requests that changed it.", "GET /changes"
+)
 PLAN = _INSIGHT.rule(
     "plan",
     "Plan where consumers would fit if providers were gone.",

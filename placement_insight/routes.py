@@ -25,6 +25,7 @@ from placement_insight.documents import document
 from placement_insight.explain.http import explain_candidates
 from placement_insight.explain.records.http import list_requests, show_request, summarize_requests
 from placement_insight.explain.records.reports import reports_of
+from placement_insight.history.http import list_changes
 from placement_insight.page.feed.http import list_providers
 from placement_insight.plan.capacity.http import show_capacity
 from placement_insight.plan.http import plan_drain, plan_survival, show_survival
@@ -90,6 +91,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{UNVERSIONED}/consumers": {"GET": list_consumers},
     f"{UNVERSIONED}/findings": {"GET": list_findings},
     f"{UNVERSIONED}/identity": {"GET": show_identity},
+    f"{UNVERSIONED}/changes": {"GET": list_changes},
     f"{UNVERSIONED}/clients": {"GET": list_clients},
     f"{UNVERSIONED}/drain": {"POST": plan_drain},
     f"{UNVERSIONED}/survival": {"GET": show_survival, "POST": plan_survival},

@@ -227,7 +227,7 @@ insight_changes = sa.Table(
     sa.Column("global_request_id", sa.String(40)),
     sa.Column("project_id", sa.String(255)),
     sa.Column("user_id", sa.String(255)),
-    sa.Column("provider_uuid", sa.String(36)),
+    sa.Column("provider_uuid", sa.String(36)),  # NULL if allocations have several
     sa.Column("consumer_uuid", sa.String(36)),  # of changes of allocations only
     # JSON; in MySQL, a text longer than 64 kB would fail, and the write with it
     sa.Column(

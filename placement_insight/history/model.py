@@ -63,6 +63,8 @@ def columns_of(change: Change) -> Mapping[str, str]:
     match change:
         case AllocationsChange():
             consumer, name = change.consumer_uuid, change.consumer_type
+            uuids = {*change.before, *change.after}
+            provider = uuids.pop() if len(uuids) == 1 else None
         case ClassChange() | TraitChange() | RepairChange():
             pass
         case _:

@@ -1,12 +1,13 @@
 """Statements that record, list and remove changes.
 
-The rows of allocations have a consumer; all others have none. The oldest row of each of both is
+The rows of allocations have a consumer, and a provider if it is the only one; all others have no
+consumer. The oldest row of each of both is
 the beginning of what is recorded completely: a start, or the oldest change that was not removed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from placement.db.writes import Write, chunks
 from placement_insight.history.model import Record, change_of
 
 _START: Final = "start"
+_CLOCKS_DIFFER: Final = timedelta(minutes=10)
 _ALLOCATIONS: Final = AllocationsChange.kind
 AUTHOR: Final = ("request_id", "global_request_id", "project_id", "user_id")
 
@@ -105,10 +107,19 @@ def remove(tx: Transaction, excess: Excess, at_most: int) -> int:
 def find(tx: Transaction, filters: Filter) -> list[Record]:
     """Return the records that match all filters, the newest first.
 
-    Cost: reads no more rows than the table has, which is bounded. The text of changes of
-    allocations is searched for the UUIDs of providers.
+    Cost: reads no more rows than the table has, which is bounded. Indexes find providers,
+    consumers and global request ids. A change of allocations on several providers names them in
+    its text only, which is searched.
     """
-    statement = _NEWEST_FIRST.where(*_conditions(filters)).limit(filters.limit)
+    conditions = tuple(_conditions(filters))
+    found: dict[int, Record] = {}
+    for alternative in _alternatives(filters):
+        statement = _NEWEST_FIRST.where(*conditions, alternative).limit(filters.limit)
+        found |= {record.id: record for record in _records(tx, statement)}
+    return [found[id_] for id_ in sorted(found, reverse=True)[: filters.limit]]
+
+
+def _records(tx: Transaction, statement: sa.Select[Any]) -> list[Record]:
     return [
         Record(
             row.id,
@@ -130,20 +141,36 @@ def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
         _columns.kind: filters.kind,
     }
     yield from (column == value for column, value in equal.items() if value is not None)
+    if filters.kind is not None:
+        yield _OF_ALLOCATIONS if filters.kind == _ALLOCATIONS else _OF_OTHERS
     if filters.since is not None:
+        older = _columns.created_at < filters.since - _CLOCKS_DIFFER
+        newest = _IDS.where(older).order_by(_columns.id.desc()).limit(1).scalar_subquery()
+        yield _columns.id > sa.func.coalesce(newest, 0)
         yield _columns.created_at >= filters.since
     if filters.until is not None:
         yield _columns.created_at < filters.until
     if filters.before is not None:
         yield _columns.id < filters.before
+
+
+def _alternatives(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
+    """Yield conditions of which each uses one index."""
+    requests: list[sa.ColumnElement[bool]] = [sa.true()]
     if filters.request_id is not None:
-        ids = (_columns.request_id, _columns.global_request_id)
-        yield sa.or_(*(column == filters.request_id for column in ids))
+        columns = (_columns.global_request_id, _columns.request_id)
+        requests = [column == filters.request_id for column in columns]
+    providers: list[sa.ColumnElement[bool]] = [sa.true()]
     if filters.providers is not None:
-        on_them = sa.or_(*(_columns.change.contains(uuid) for uuid in filters.providers))
-        yield sa.or_(
-            _columns.provider_uuid.in_(filters.providers), sa.and_(_OF_ALLOCATIONS, on_them)
-        )
+        in_text = (_columns.change.contains(uuid) for uuid in filters.providers)
+        on_several = sa.and_(_columns.provider_uuid.is_(None), _OF_ALLOCATIONS)
+        providers = [
+            _columns.provider_uuid.in_(filters.providers),
+            sa.and_(on_several, sa.or_(sa.false(), *in_text)),
+        ]
+    for request in requests:
+        for provider in providers:
+            yield sa.and_(request, provider)
 
 
 def complete_since(tx: Transaction, kind: str | None) -> datetime | None:

@@ -8,11 +8,13 @@ from placement.parse import validation
 from placement_insight.audit.http import CONSUMERS_QUERY, IDENTITY_QUERY
 from placement_insight.explain.http import EXPLANATION_QUERY
 from placement_insight.explain.records.http import REQUESTS_QUERY
+from placement_insight.history.http import CHANGES_QUERY
 from placement_insight.plan.http import DRAIN_BODY
 from placement_insight.plan.room_http import ROOM
 from placement_insight.queries import NOTHING_QUERY
 
 QUERIES = {
+    "changes": CHANGES_QUERY,
     "consumers": CONSUMERS_QUERY,
     "explanation": EXPLANATION_QUERY,
     "identity": IDENTITY_QUERY,
@@ -34,6 +36,7 @@ def message(name, *pairs):
         ("requests", ("limit", "0"), "limit is '0', which is not a number from 1 to 1000."),
         ("requests", ("marker", "x"), "marker is 'x', which is not the field next of a page."),
         ("requests", ("project_id", ""), "project_id: '' should be non-empty."),
+        ("changes", ("since", ""), "since: '' should be non-empty."),
         ("consumers", ("provider", "cn1"), "provider is 'cn1', which is not a UUID."),
         ("explanation", ("limit", "0"), "limit: '0' does not match '^[1-9][0-9]*$'."),
         ("explanation", ("remedies", "yes"), "remedies: 'yes' is not one of ['true', 'false']."),

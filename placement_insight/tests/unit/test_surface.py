@@ -50,6 +50,7 @@ def test_all_paths_are_declared_with_their_methods():
         "/insight/consumers": "GET",
         "/insight/findings": "GET",
         "/insight/identity": "GET",
+        "/insight/changes": "GET",
         "/insight/clients": "GET",
         "/insight/drain": "POST",
         "/insight/survival": "GET, POST",
@@ -69,7 +70,7 @@ def test_every_path_and_method_has_its_policy_rule():
 
 
 def test_every_operation_is_named_documented_and_of_projects_only():
-    assert len(list_rules()) == 11
+    assert len(list_rules()) == 12
     assert all(rule.scope_types == ["project"] and rule.operations for rule in list_rules())
 
 

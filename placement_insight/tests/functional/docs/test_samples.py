@@ -24,6 +24,7 @@ MASKS = {
     "first_at": TIME,
     "last_at": TIME,
     "last_write_seen": TIME,
+    "complete_since": TIME,
     "since": "2026-11-21T00:00:00Z",
     "release": "1.0.0",
     "created_at": TIME,

@@ -20,6 +20,7 @@ COMMANDS = [
     *executed("admin/day-2"),
     *executed("admin/maintenance"),
     *executed("admin/troubleshooting-no-valid-host", "Find the explanation"),
+    *executed("admin/what-changed"),
     *executed("cli/openstack"),
 ]
 (PLAN,) = [each for each in COMMANDS if re.match("placement-manage .* --plan", each)]
@@ -43,6 +44,9 @@ PRINTED = {
     "openstack allocation candidate explain --resource VCPU=48": r"\| room ",
     "openstack allocation candidate explain --resource": "root has trait COMPUTE_STATUS_DISABLED",
     "openstack allocation request list --summary": r"\| reason +\| ",
+    "openstack placement changes --consumer": r"^(\+.*\n)?",  # no claim of this server
+    "openstack placement changes --request": r"^(\+.*\n)?",  # a request that changed nothing
+    "openstack placement changes": "cn1: created",
     "openstack placement clients": "1.39",
     "openstack placement top": r"\| cn1 +\| ",
     "openstack placement survive": r"^(\+.*\n)?",  # those that do not survive, if any
