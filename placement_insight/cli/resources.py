@@ -21,6 +21,7 @@ from placement_insight.cli.command import (
     add_options,
     columns_with_names,
     given,
+    is_table,
 )
 from placement_insight.cli.names import CommandNames, resolve_groups
 from placement_insight.documents import Response
@@ -33,6 +34,10 @@ Capacity = Response
 """The capacity of a group of roots, or for a flavor."""
 
 _SHOWN = {"shapes": mixes.shape_line, "without": mixes.fleet_line, "like": mixes.fleet_line}
+_IN_CLAIMS = ("claims", "at_most", "exact", "complete", "roots")  # in a table, they are one field
+_LAST = ("query", "microversion", "formula")
+_STRANDED = "free on hosts where the request does not fit"
+_MOST_GROUPS = 20
 _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
@@ -49,10 +54,10 @@ _FILTERS = {
 
 
 class ShowResourceCapacity(WrittenOutput, command.ShowOne):
-    """Show how often a request can still be claimed, on how many roots, and what limits it.
+    """Show how often a request can still be claimed, on how many hosts, and what limits it.
 
-    The shape is given by the options of ``allocation candidate list``, on hosts that are not
-    disabled; or exactly as a query string:
+    A shape is the request of one more server. It is given by the options of ``allocation candidate
+    list``, on hosts that are not disabled; or exactly as a query string:
 
     $ openstack resource capacity show --resource VCPU=4 --resource MEMORY_MB=8192 --by aggregate
 
@@ -115,8 +120,13 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
         }
         if document.get("by"):
             fields["by"] = Shown(_with_names(document["by"], names), _of_groups)
+        summary = _claims(document)
         if "query" in document:
             fields["query"] = query_cell(document["query"], names.in_query(document["query"]))
+        if document["stranded"]:
+            fields["stranded"] = _explained(document["stranded"])
+        if is_table(parsed_args):
+            fields = _answer_first(summary, fields)
         return tuple(fields), cells(fields.values())
 
     def _of_flavors(
@@ -269,12 +279,50 @@ def _usage(inventories: Mapping[str, Response]) -> str:
     return "\n".join(lines)
 
 
+def _claims(capacity: Capacity) -> str:
+    """Return how often a shape fits, and on how many hosts.
+
+    >>> _claims({"claims": 3, "at_most": 4, "exact": False, "complete": True, "roots": 1})
+    '3 or more, at most 4, on 1 host'
+    """
+    roots = capacity["roots"]
+    more = "" if capacity["exact"] else " or more"
+    at_most = capacity.get("at_most")
+    bound = f", at most {at_most}," if more and at_most is not None else ""
+    end = "" if capacity.get("complete", True) else " (the time limit ended the count)"
+    return f"{capacity['claims']}{more}{bound} on {roots} {nouns(roots, 'host')}{end}"
+
+
+def _answer_first(summary: str, fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields for people: the answer first, and nothing that is empty."""
+    left = (name for name in fields if fields[name] and name not in (*_IN_CLAIMS, *_LAST))
+    order = [*("limited_by", "free", "largest", "stranded"), *left, *_LAST]
+    return {"claims": summary, **{name: fields[name] for name in order if fields.get(name)}}
+
+
+def _explained(stranded: Mapping[str, int]) -> Shown[Mapping[str, int]]:
+    text = aligned(stranded).human_readable()
+    return Shown(stranded, lambda _: f"{text}\n({_STRANDED})")
+
+
 def _of_groups(groups: Sequence[Response]) -> str:
+    """Return a line for each group, those with most claims if there are many."""
+    ranked = sorted(groups, key=lambda group: -int(group["claims"]))
+    lines = [_of_some_groups(ranked[:_MOST_GROUPS] if len(groups) > _MOST_GROUPS else groups)]
+    if others := ranked[_MOST_GROUPS:]:
+        claims = sum(group["claims"] for group in others)
+        lines.append(f"{len(others)} more, with {claims} in all: see -f json")
+    if any("aggregate" in group for group in groups):
+        lines.append("(a host counts in each of its aggregates: sums can exceed the total)")
+    return "\n".join(lines)
+
+
+def _of_some_groups(groups: Sequence[Response]) -> str:
     rows = [(_name(group), str(group["claims"]), str(group["roots"])) for group in groups]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         f"{name:<{widths[0]}} {claims:>{widths[1]}}{'' if group['exact'] else ' or more'} on "
-        f"{roots:>{widths[2]}} {nouns(group['roots'], 'root')}"
+        f"{roots:>{widths[2]}} {nouns(group['roots'], 'host')}"
         for group, (name, claims, roots) in zip(groups, rows, strict=True)
     )
 
@@ -311,19 +359,17 @@ def _of_request(
 
 
 def _summary(capacity: Capacity) -> str:
-    """Return the capacity for a flavor: how often, on how many roots, and what limits it.
+    """Return the capacity for a flavor: how often, on how many hosts, and what limits it.
 
     >>> capacity = {"claims": 3, "exact": True, "roots": 1, "limited_by": {"VCPU": 4}, "by": []}
     >>> _summary({**capacity, "not_counted": ["pci_passthrough:alias=nic:1"]})
-    '3 on 1 root; limited by VCPU on 4; not counted: pci_passthrough:alias=nic:1'
+    '3 on 1 host; limited by VCPU on 4; not counted: pci_passthrough:alias=nic:1'
     """
     if "error" in capacity:
         return printable(capacity["error"])
     limits = sorted(capacity["limited_by"].items(), key=lambda limit: (-limit[1], limit[0]))
     limited_by = ", ".join(f"{name} on {number}" for name, number in limits if number)
-    more = "" if capacity["exact"] else " or more"
-    roots = capacity["roots"]
-    text = f"{capacity['claims']}{more} on {roots} {nouns(roots, 'root')}"
+    text = _claims(capacity)
     text += f"; limited by {limited_by}" if limited_by else ""
     text += mixes.not_counted_text(capacity["not_counted"])
     return "\n".join([text, _of_groups(capacity["by"])] if capacity["by"] else [text])

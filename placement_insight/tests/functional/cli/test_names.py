@@ -110,7 +110,7 @@ def test_capacity_is_shown_by_flavor(openstack, nova):
         ["hw:numa_nodes=1"],
     )
     shown = table(openstack, "resource capacity show", "--flavors")
-    assert "9 on 3 roots; limited by VCPU on 3 " in shown
+    assert "9 on 3 hosts; limited by VCPU on 3 " in shown
     assert "not counted: hw:numa_nodes=1" in shown
     nova.flavors = []
     assert "no flavors" in openstack.refused("resource capacity show", "--flavors")
@@ -211,7 +211,7 @@ def test_one_server_is_requested_alone(openstack, nova):
 
 def test_aggregates_have_the_names_of_nova(openstack, nova):
     capacity = [*("--resource=VCPU=1",), "--by=aggregate"]
-    assert "| az1: 4 on 1 root " in table(openstack, "resource capacity show", *capacity)
+    assert "| az1: 4 on 1 host " in table(openstack, "resource capacity show", *capacity)
     (group,) = openstack("resource capacity show", *capacity)["by"]
     assert (group["aggregate"], group["name"]) == (AGGREGATE, "az1")
     assert f"az1 ({AGGREGATE})" in table(openstack, TREE, "--long")

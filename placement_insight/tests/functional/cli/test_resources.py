@@ -57,7 +57,8 @@ def test_capacity_is_shown_for_a_shape(openstack):
     assert grouped["query"] == "resources=VCPU:3"
     assert [(each["aggregate"], each["claims"]) for each in grouped["by"]] == [(AGGREGATE, 3)]
     shown = openstack.run("resource capacity show", "--resource=VCPU=3", "--by=root")
-    assert "host1: 3 on 1 root " in shown.stdout
+    assert "host1: 3 on 1 host " in shown.stdout
+    assert shown.stdout.splitlines()[3].split(" | ")[:2][1].startswith("3 on 1 host")
     refused = openstack.refused("resource capacity show")
     assert "--resource, --query, --mix or --flavors" in refused
     assert "by is" in openstack.refused("resource capacity show", "--resource=VCPU=3", "--by=x")
