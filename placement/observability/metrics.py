@@ -124,17 +124,21 @@ def _is_running(process_id: str) -> bool:
 
 
 def configured_folder(conf: cfg.ConfigOpts) -> Path:
-    """Return the directory of the metrics.  Raises: RequiredOptError if none is configured."""
+    """Return the directory of the metrics.  Raises: RuntimeError if none is configured."""
     folder = conf.metrics.folder or os.environ.get(FOLDER_VARIABLE)
     if not folder:
-        raise cfg.RequiredOptError("folder", cfg.OptGroup("metrics"))
+        raise RuntimeError(
+            f"[metrics]enabled is true, but neither [metrics]folder nor {FOLDER_VARIABLE} names a "
+            "directory. Set [metrics]folder to a directory that the user of the service can "
+            "write, or [metrics]enabled to false."
+        )
     return Path(folder)
 
 
 def check_is_available(conf: cfg.ConfigOpts) -> None:
     """Check the library and the directory of the metrics; the directory does not change.
 
-    Raises: ImportError, RequiredOptError, RuntimeError.
+    Raises: ImportError, RuntimeError.
     """
     if find_spec("prometheus_client") is None:
         raise ModuleNotFoundError("No module named 'prometheus_client'", name="prometheus_client")

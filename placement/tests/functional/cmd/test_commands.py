@@ -201,7 +201,7 @@ def test_upgrade_check_covers_authentication(run_command, database_url, variable
     ("folder", "problem"),
     [
         ("metrics", None),
-        ("", "value required for option folder"),
+        ("", "Set [metrics]folder to a directory"),
         ("placement.conf/metrics", "cannot write to"),
     ],
 )
