@@ -75,8 +75,12 @@ def _unauthorized(environ: WSGIEnvironment, start_response: StartResponse) -> It
 def with_keystone(application: WSGIApplication, conf: cfg.ConfigOpts) -> WSGIApplication:
     """Return the application behind keystonemiddleware, which responds 401 to invalid tokens."""
     # 250 modules, the largest import of a process, which noauth2 does not need.
-    from keystonemiddleware import auth_token  # noqa: PLC0415
+    from keystonemiddleware import auth_token, opts  # noqa: PLC0415
 
+    for group, options in opts.list_auth_token_opts():
+        conf.register_opts(options, group)
+    # older releases accept an expired token beside any valid token
+    conf.set_default("service_token_roles_required", True, _GROUP)
     guarded = auth_token.AuthProtocol(
         partial(_require_user, application), {"oslo_config_config": conf, "cache": _CACHE_KEY}
     )

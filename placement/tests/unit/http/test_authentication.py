@@ -1,6 +1,9 @@
 import logging
 
 import pytest
+import webob
+from keystonemiddleware import opts
+from oslo_config import cfg
 from oslo_context.context import get_current
 
 from placement.http import auth
@@ -95,6 +98,22 @@ def test_delayed_decision_refuses_requests_without_user():
         "/things/1", headers={"X-User-Id": "admin", "X-Roles": "admin"}, status=401
     )
     assert response.json["code"] == "401 Unauthorized"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--config-file", "placement.conf"]])
+def test_the_tokens_of_services_need_their_role_unless_told_otherwise(
+    arguments, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    text = "[keystone_authtoken]\nservice_token_roles_required = false\n"
+    (tmp_path / "placement.conf").write_text(text)
+    conf = cfg.ConfigOpts()
+    conf(arguments, default_config_files=[], default_config_dirs=[])
+    ((group, options),) = opts.list_auth_token_opts()
+    conf.register_opts(options, group)
+    conf.set_default("service_token_roles_required", False, group)  # as in keystonemiddleware 12
+    auth.with_keystone(webob.Response(), conf)
+    assert conf[group].service_token_roles_required is not bool(arguments)
 
 
 class Identities(logging.Filter):
