@@ -43,13 +43,14 @@ class _Commit:
     has_ended: bool = False
     is_canceled: bool = False
 
-    def cancel_if_late(self) -> None:
-        """Cancel the statement; the connection of one that ended may have another one."""
-        with self.lock, suppress(Exception):  # of the driver: it is canceled again
-            is_late = time.monotonic() - self.began_at > LONGEST_COMMIT_SECONDS
-            if is_late and not self.has_ended:
-                self.is_canceled = True
-                self.connection.cancel()
+    def cancel(self) -> None:
+        """Cancel the statement until it ends; later the connection may execute another one."""
+        while not self.has_ended:
+            with self.lock, suppress(Exception):  # of the driver: it is canceled again
+                if not self.has_ended:
+                    self.is_canceled = True
+                    self.connection.cancel()
+            time.sleep(1)
 
 
 class Bulkhead:
@@ -130,12 +131,17 @@ class Bulkhead:
                 self._is_watching = True
 
     def _cancel_late(self) -> None:
-        """Cancel late commits, until a second passes without a commit."""
-        commits = None
-        while commits != ():
+        """Cancel late commits, until a second passes without a commit.
+
+        Each one in a thread, because it waits for a server that does not respond.
+        """
+        is_watching = True
+        while is_watching:
             time.sleep(1)
+            began_at = time.monotonic() - LONGEST_COMMIT_SECONDS
             with self._lock:
-                commits = tuple(self._commits)
-                self._is_watching = bool(commits)
-            for commit in commits:
-                commit.cancel_if_late()
+                late = {commit for commit in self._commits if commit.began_at < began_at}
+                self._commits -= late
+                is_watching = self._is_watching = bool(self._commits)
+            for commit in late:
+                threading.Thread(target=commit.cancel, daemon=True).start()

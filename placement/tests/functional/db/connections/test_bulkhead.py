@@ -21,6 +21,18 @@ class Connection:
         self.canceled.set()
 
 
+class UnresponsiveServer(Connection):
+    """A connection that cannot be canceled while its server does not respond."""
+
+    def __init__(self):
+        super().__init__()
+        self.responds = threading.Event()
+
+    def cancel(self):
+        super().cancel()
+        self.responds.wait(2 * SECONDS_TO_WAIT)
+
+
 def fail(context):
     with pytest.raises(KeyError), context:
         raise KeyError
@@ -90,3 +102,17 @@ def test_a_late_commit_is_canceled_and_its_result_is_unknown(monkeypatch):
     with limits.commit(late):
         pass
     assert not early.canceled.is_set()
+
+
+def test_a_server_that_does_not_respond_delays_no_other_cancellation(monkeypatch):
+    monkeypatch.setattr(bulkhead, "LONGEST_COMMIT_SECONDS", 1)
+    limits, first, second = Bulkhead(2, cancels_commits=True), UnresponsiveServer(), Connection()
+
+    def cancel_second():
+        assert first.canceled.wait(SECONDS_TO_WAIT)
+        with pytest.raises(exception.CommitLost), limits.commit(second):
+            assert second.canceled.wait(SECONDS_TO_WAIT)
+        first.responds.set()
+
+    with pytest.raises(exception.CommitLost), limits.commit(first):
+        cancel_second()
