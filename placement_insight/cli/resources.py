@@ -48,7 +48,7 @@ _LIMITS = ("total", "reserved", "allocation_ratio")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
 _FILTERS = {
     "member_of": ("--member-of", "<aggregate>", "Providers in this aggregate, by name or UUID."),
-    "required": ("--required", "<trait>", "Providers with this trait."),
+    "required": ("--required", "<trait>", "Providers with this trait; '!<trait>': without it."),
     "resources": ("--resource", "<class>=<amount>", "Providers with this amount free."),
 }
 
