@@ -21,7 +21,7 @@ _OPTIONS = {
     "request_id": (
         "--request",
         "<request-id>",
-        "Only changes of this request, such as one of `openstack server event list`.",
+        "Only changes of this request, such as one of openstack server event list.",
     ),
     "kind": ("--kind", "<kind>", "Only changes of this kind, such as inventory or traits."),
     "limit": ("--limit", "<limit>", "Number of changes to list, at most 1000. Default: 100."),
