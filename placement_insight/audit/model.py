@@ -13,6 +13,7 @@ from placement.core.claims import Amounts
 from placement.core.model import Inventory
 from placement.exception import BadRequest
 from placement_insight.audit.finding import Commands, Named
+from placement_insight.history.model import Record
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
@@ -218,8 +219,8 @@ class NotAdmitted(NamedTuple):
 class AuditedInventory(NamedTuple):
     """An inventory, with the sum of its allocations and the usage counter beside it.
 
-    ``newest_at`` is when the newest allocation was created. It is read only if the sum exceeds the
-    capacity.
+    ``newest_at`` is when the newest allocation was created. ``last_change`` is the last recorded
+    change of the inventory. Both are read only if the sum exceeds the capacity.
     """
 
     provider: AuditedProvider
@@ -230,6 +231,7 @@ class AuditedInventory(NamedTuple):
     used: int
     newest_at: datetime | None = None
     not_admitted: NotAdmitted | None = None
+    last_change: Record | None = None
 
 
 class StrayUsage(NamedTuple):

@@ -4,7 +4,7 @@ The reads are in one transaction and take no locks; the database sums up the all
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -37,6 +37,7 @@ from placement_insight.audit.model import (
     NotAdmitted,
     StrayUsage,
 )
+from placement_insight.history.sql import newest_of_inventories
 
 _Providers = Mapping[int, AuditedProvider]
 
@@ -221,7 +222,20 @@ def _inventories(
         for id_, class_id, at in connection.execute(newest):
             if (id_, class_id) in found:
                 found[id_, class_id] = found[id_, class_id]._replace(newest_at=at)
-    return found
+    return {**found, **dict(_with_last_change(connection, found, exceeded))}
+
+
+def _with_last_change(
+    connection: sa.Connection, found: Mapping[tuple[int, int], AuditedInventory], ids: set[int]
+) -> Iterator[tuple[tuple[int, int], AuditedInventory]]:
+    """Yield the inventories of providers, by their keys, with their last recorded changes."""
+    of_providers = {key: each for key, each in found.items() if key[0] in ids}
+    uuids = sorted({each.provider.uuid for each in of_providers.values()})
+    for chunk in chunks(uuids):
+        newest = newest_of_inventories(connection, chunk)
+        for key, each in of_providers.items():
+            if change := newest.get((each.provider.uuid, str(each.resource_class))):
+                yield key, each._replace(last_change=change)
 
 
 def _lone(

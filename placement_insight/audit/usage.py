@@ -1,10 +1,13 @@
 """Findings about inventories, their usage, and consumers."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import datetime
 
 from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
+from placement.core.changes import InventoryChange
 from placement.core.claims import Amounts
+from placement.core.model import Inventory
 from placement.core.text import nouns, timestamp
 from placement_insight.audit.finding import (
     NOTICE,
@@ -15,6 +18,7 @@ from placement_insight.audit.finding import (
     OfProvider,
 )
 from placement_insight.audit.model import AuditedInventory, AuditedState, ClassName
+from placement_insight.history.words import of_inventory
 
 
 class MissingProvider(InPlan, code="missing_provider"):
@@ -177,10 +181,27 @@ def _evidence(inventory: AuditedInventory) -> str:
     changed_at, written_at = inventory.changed_at, inventory.newest_at
     if changed_at is None or written_at is None or written_at >= changed_at:
         return ""
-    return (
+    return _recorded_cause(inventory) or (
         f"the inventory was changed at {timestamp(changed_at)}, after its newest allocation; "
         "its values before are not recorded"
     )
+
+
+def _recorded_cause(inventory: AuditedInventory) -> str:
+    """Return the last recorded change, if the usage was within the capacity before it.
+
+    No allocation was written since: the usage was not less at the time of the change.
+    """
+    record, name = inventory.last_change, str(inventory.resource_class)
+    if record is None or not isinstance(record.change, InventoryChange):
+        return ""
+    before, after = record.change.before[name], record.change.after[name]
+    if before is None or after is None:
+        return ""
+    limits = Inventory(**{**asdict(inventory.limits), **before})
+    if not is_within_capacity(limits, inventory.used, 0):
+        return ""
+    return f"{of_inventory(name, before, after)} {record.origin}; {inventory.used} were in use"
 
 
 class ProviderWithoutInventory(OfProvider, code="provider_without_inventory", level=NOTICE):

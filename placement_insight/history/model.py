@@ -15,6 +15,7 @@ from placement.core.changes import (
     RepairChange,
     TraitChange,
 )
+from placement.core.text import timestamp
 
 _OF_PROVIDER: Final = {
     kind.kind: kind
@@ -43,6 +44,15 @@ class Record:
     project_id: str | None
     user_id: str | None
     change: Change
+
+    @property
+    def origin(self) -> str:
+        """The time, the request and the user, as a part of a sentence."""
+        request = self.global_request_id or self.request_id
+        parts = [f"at {timestamp(self.at)}"]
+        parts += [f"request {request}"] if request else []
+        parts += [f"user {self.user_id}"] if self.user_id else []
+        return ", ".join(parts)
 
 
 def uuids_of(change: Change) -> set[str]:

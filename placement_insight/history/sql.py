@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from placement.core.changes import AllocationsChange
+from placement.core.changes import AllocationsChange, InventoryChange
 from placement.db.clocks import utcnow
 from placement.db.store import Store
 from placement.db.tables import insight_changes
@@ -115,11 +115,24 @@ def find(tx: Transaction, filters: Filter) -> list[Record]:
     found: dict[int, Record] = {}
     for alternative in _alternatives(filters):
         statement = _NEWEST_FIRST.where(*conditions, alternative).limit(filters.limit)
-        found |= {record.id: record for record in _records(tx, statement)}
+        found |= {record.id: record for record in _records(tx.connection, statement)}
     return [found[id_] for id_ in sorted(found, reverse=True)[: filters.limit]]
 
 
-def _records(tx: Transaction, statement: sa.Select[Any]) -> list[Record]:
+def newest_of_inventories(
+    connection: sa.Connection, uuids: Collection[str]
+) -> dict[tuple[str, str], Record]:
+    """Return the last change of each inventory of providers, by provider and resource class."""
+    conditions = _columns.kind == InventoryChange.kind, _columns.provider_uuid.in_(uuids)
+    newest: dict[tuple[str, str], Record] = {}
+    for record in _records(connection, _NEWEST_FIRST.where(*conditions)):
+        if isinstance(change := record.change, InventoryChange):
+            for name in change.after:
+                newest.setdefault((change.uuid, name), record)
+    return newest
+
+
+def _records(connection: sa.Connection, statement: sa.Select[Any]) -> list[Record]:
     return [
         Record(
             row.id,
@@ -130,7 +143,7 @@ def _records(tx: Transaction, statement: sa.Select[Any]) -> list[Record]:
             row.user_id,
             change_of(row.kind, row.provider_uuid, row.consumer_uuid, row.change),
         )
-        for row in tx.connection.execute(statement)
+        for row in connection.execute(statement)
     ]
 
 

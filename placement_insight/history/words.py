@@ -75,11 +75,12 @@ def _parent(uuid: str | None, names: Names) -> str:
 
 def _of_inventories(change: InventoryChange) -> str:
     return "; ".join(
-        _of_inventory(name, change.before[name], after) for name, after in change.after.items()
+        of_inventory(name, change.before[name], after) for name, after in change.after.items()
     )
 
 
-def _of_inventory(name: str, before: Fields | None, after: Fields | None) -> str:
+def of_inventory(name: str, before: Fields | None, after: Fields | None) -> str:
+    """Return what changed of the inventory of a resource class."""
     if after is None:
         return f"{name} removed"
     if before is None:

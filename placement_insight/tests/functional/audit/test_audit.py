@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from placement.db.tables import (
     resource_provider_aggregates,
     resource_provider_traits,
 )
+from placement.http.request import Context
 from placement.objects import allocation, trait
 from placement.tests.plugin import BACKENDS
 from placement.tests.support.defects import DEFECTS, LONG_AGO, Host, compute_node
@@ -46,6 +48,7 @@ from placement_insight.audit.model import (
 from placement_insight.audit.repair.actions import REPAIRABLE, Planned, action_for, plan
 from placement_insight.audit.report import audit
 from placement_insight.audit.sql import read_state
+from placement_insight.history.observer import History
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 STALE_DAYS = 1000
@@ -219,6 +222,26 @@ def test_an_inventory_that_is_written_unchanged_is_no_cause(store):
     set_time(store, LONG_AGO)
     set_inventories(store, provider, VCPU=4, DISK_GB=90)
     assert cause() == ""
+
+
+def test_the_cause_is_the_recorded_change_if_the_usage_fitted_before_it(store):
+    observed = store.with_change_observer(History(store, 1000))
+    provider = new_provider(observed, VCPU=8, DISK_GB=100)
+    claim(observed, uuid(), {provider: {"VCPU": 6}})
+    set_time(store, LONG_AGO)
+    Context(request_id="req-1", global_request_id="req-2", user_id="nova")
+    set_inventories(observed, provider, VCPU=4, DISK_GB=90)
+    Context()
+
+    def cause():
+        (finding,) = audit(store, AuditSettings(codes={"over_capacity"})).findings
+        return finding.cause
+
+    assert re.fullmatch(
+        r"VCPU total 8 -> 4 at \S+Z, request req-2, user nova; 6 were in use", cause()
+    )
+    set_inventories(observed, provider, VCPU=5, DISK_GB=90)
+    assert cause().endswith("; its values before are not recorded")
 
 
 def set_time(store, at):
