@@ -11,6 +11,7 @@ import type {
   Names,
   Overview,
   Provider,
+  RecordedChanges,
   RecordedRequest,
   RequestSummary,
   Rooms,
@@ -88,6 +89,10 @@ export class Api {
 
   request(id: string): Promise<{ requests: RecordedRequest[] }> {
     return this.json(`/requests/${encodeURIComponent(id)}`);
+  }
+
+  recordedChanges(parameters: Record<string, string>): Promise<RecordedChanges> {
+    return this.json(`/changes?${new URLSearchParams(parameters)}`);
   }
 
   consumers(parameters: Record<string, string>): Promise<{

@@ -103,6 +103,25 @@ export interface RecordedRequest {
   explanation?: (Partial<Explanation> & { sentence?: string; [fact: string]: unknown }) | null;
 }
 
+// A change that an accepted write made; the ids are null for commands on the database.
+export interface RecordedChange {
+  at: string;
+  request_id: string | null;
+  global_request_id: string | null;
+  user_id: string | null;
+  kind: string;
+  provider: { uuid: string; name: string } | null;
+  consumer: { uuid: string; type: string | null } | null;
+  text: string;
+}
+
+export interface RecordedChanges {
+  // Null if changes are not recorded.
+  complete_since: string | null;
+  changes: RecordedChange[];
+  next: string | null;
+}
+
 export interface Count {
   name: string;
   requests: number;

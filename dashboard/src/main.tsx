@@ -11,6 +11,7 @@ import { Empty } from "./parts";
 import { type Address, addressOf, parseAddress } from "./router";
 import { Provide, ProvideNow, useLoaded, useTicks } from "./state";
 import { showInTab, tabOf } from "./tab";
+import { ChangesView } from "./views/changes";
 import { CloudView, isWallboard } from "./views/cloud";
 import { FindingsView } from "./views/findings";
 import { Header } from "./views/header";
@@ -71,6 +72,8 @@ function View({ address }: { address: Address }) {
       return <ShapeView query={address.query} />;
     case "requests":
       return <RequestsView id={address.id} query={address.query} />;
+    case "changes":
+      return <ChangesView query={address.query} />;
     case "findings":
       return <FindingsView query={address.query} />;
     case "survival":

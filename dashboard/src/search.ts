@@ -54,6 +54,16 @@ export function isId(text: string): boolean {
   return text.startsWith("req-") || /^[0-9a-f-]{32,36}$/i.test(text);
 }
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+// The parameter that lists the changes of what has the text as its whole id; null for other texts.
+export function subjectOf(cloud: Cloud, text: string): Record<string, string> | null {
+  const id = text.toLowerCase();
+  if (text.startsWith("req-")) return { request_id: text };
+  if (UUID.test(id)) return cloud.providers.has(id) ? { provider: id } : { consumer: id };
+  return /^[0-9a-f]{32}$/.test(id) ? { project_id: id } : null;
+}
+
 const UUID_LENGTH = 36;
 
 // The marker of the page that begins with the consumers of this prefix: it sorts before them.

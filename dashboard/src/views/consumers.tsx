@@ -6,6 +6,7 @@ import { classesOf, mostFirst, type Project, projectsOf, sumsOf } from "../consu
 import type { Consumer } from "../documents";
 import { amounts, plural } from "../format";
 import { Ago, Empty, Failure, Id, Select } from "../parts";
+import { addressOf } from "../router";
 import { useLoaded, useShared } from "../state";
 import { number, Table } from "../table";
 
@@ -29,7 +30,7 @@ export function Consumers({ root }: { root: Root }) {
 }
 
 // Each claim increases the generation of its providers.
-function stateOf(root: Root): string {
+export function stateOf(root: Root): string {
   return root.members.map(({ uuid, generation }) => `${uuid} ${generation}`).join();
 }
 
@@ -84,7 +85,9 @@ function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
       rows={consumers.map((consumer) => ({
         key: consumer.uuid,
         cells: [
-          <Id uuid={consumer.uuid} kind="servers" />,
+          <a href={addressOf("search", consumer.uuid)}>
+            <Id uuid={consumer.uuid} kind="servers" />
+          </a>,
           consumer.type ?? "unknown",
           <Id uuid={consumer.project_id} kind="projects" />,
           consumer.created_at ? <Ago at={consumer.created_at} /> : "–",

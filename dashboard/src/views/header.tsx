@@ -39,6 +39,7 @@ function Views({ address }: { address: Address }) {
       {tab("shape", "Shape")}
       {tab("survival", "Survival")}
       {tab("requests", "Requests", refusals.unseen, "new refusals")}
+      {tab("changes", "Changes")}
       {tab("findings", "Findings", findings ? String(findings) : "", "findings")}
     </nav>
   );

@@ -8,6 +8,7 @@ import { keyOf, refused } from "../refusals";
 import { addressOf, changed } from "../router";
 import { useLoaded, useNameOf, useSettled, useShared, useTicks } from "../state";
 import { number, Table } from "../table";
+import { LastChanges } from "./changes";
 import { ExplanationPanel } from "./explanation";
 import { Summaries } from "./summaries";
 import { Facts } from "./value";
@@ -149,6 +150,7 @@ function OneRequest({ id }: { id: string }) {
       {value?.requests.map((request) => (
         <RequestPanel key={keyOf(request)} request={request} />
       ))}
+      <LastChanges of={{ request_id: id }} />
     </>
   );
 }

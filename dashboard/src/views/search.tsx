@@ -1,6 +1,7 @@
-// What a text finds: providers by name, UUID or aggregate; consumers; recorded requests.
+// What a text finds: providers by name, UUID or aggregate; consumers; recorded requests; changes.
 
 import { type Api, NO_NAMES } from "../api";
+import { addressOfAll } from "../changes";
 import type { Consumer, Names, Provider, RecordedRequest } from "../documents";
 import { plural, reason } from "../format";
 import { Ago, Empty, Id, Name, TreeLink } from "../parts";
@@ -12,25 +13,30 @@ import {
   markerBefore,
   MOST_PROVIDERS,
   providersMatching,
+  subjectOf,
 } from "../search";
 import { useLoaded, useSettled, useShared } from "../state";
+import { LastChanges } from "./changes";
 
 const MOST_CONSUMERS = 20;
 
 export function SearchView({ text }: { text: string }) {
   const { live, names } = useShared();
   const wanted = text.trim();
+  const settled = useSettled(wanted);
   if (wanted === "") {
     return <Empty>Search names, UUIDs, aggregates, consumers, projects and request ids.</Empty>;
   }
   const providers = providersMatching(live.cloud, wanted, names.aggregates);
+  const subject = subjectOf(live.cloud, settled);
   return (
     <div class="results">
       <h1>
         Results for <Name text={wanted} />
       </h1>
       <Providers providers={providers} />
-      <Recorded text={useSettled(wanted)} isAlone={providers.length === 0} />
+      <Recorded text={settled} isAlone={providers.length === 0} />
+      {subject && <LastChanges of={subject} />}
     </div>
   );
 }
@@ -132,6 +138,7 @@ function Consumers({ consumers }: { consumers: Consumer[] }) {
               project <Id uuid={consumer.project_id} kind="projects" />
             </span>
             <Hosts consumer={consumer} />
+            <a href={addressOfAll({ consumer: consumer.uuid })}>Changes</a>
           </li>
         ))}
       </ul>

@@ -7,7 +7,8 @@ import { Bar, Breakable, Chips, Empty, Id, Loading, Name, TreeLink } from "../pa
 import { addressOf } from "../router";
 import { useNow, useShared } from "../state";
 import { bar, number, Table } from "../table";
-import { Consumers } from "./consumers";
+import { LastChanges } from "./changes";
+import { Consumers, stateOf } from "./consumers";
 import { WhatIf } from "./whatif";
 
 export function TreeView({ uuid }: { uuid: string }) {
@@ -44,6 +45,7 @@ export function TreeView({ uuid }: { uuid: string }) {
           </ul>
         </section>
       )}
+      <LastChanges of={{ in_tree: root.uuid }} version={stateOf(root)} />
       <WhatIf root={root} key={`what if ${root.uuid}`} />
       <Consumers root={root} key={root.uuid} />
     </>

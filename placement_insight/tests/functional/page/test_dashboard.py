@@ -26,6 +26,7 @@ VIEWS = [
     f"#/tree/{HOST}",
     "#/shape?resources=VCPU:999",
     "#/requests",
+    "#/changes",
     "#/findings",
     "#/search/host",
 ]
@@ -180,6 +181,7 @@ def test_an_empty_cloud_says_what_comes_first(empty, open_page):
         ("#/tree/%zz", "There is no provider"),
         ("#/shape?resources=VCPU:1", "It does not fit"),
         ("#/requests", "No refusal is recorded"),
+        ("#/changes", "No change is recorded. All changes since"),
         ("#/findings", "The audit finds nothing to repair"),
     ],
 )

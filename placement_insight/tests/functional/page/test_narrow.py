@@ -16,6 +16,7 @@ VIEWS = {
     EXPLAINED: "What would fit",
     "#/shape?resources=VCPU:1": "more claims",
     "#/requests": "No candidates",
+    "#/changes": "All changes since",
     "#/findings": "reserved in use",
     f"#/search/{LONG_NAME[:20]}": LONG_NAME,
 }

@@ -1,6 +1,7 @@
 """What operators do with the dashboard in Chromium: search, filter, watch, read findings."""
 
 import re
+import shutil
 import urllib.error
 
 import pytest
@@ -17,6 +18,7 @@ from placement_insight.tests.functional.page.conftest import (
     inventories,
     traits,
 )
+from placement_insight.tests.functional.page.service import Service
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("chromium"), pytest.mark.timeout(300)]
 
@@ -69,7 +71,7 @@ def test_a_slash_in_a_field_is_a_letter(small, open_page):
 def test_consumers_are_found_by_uuid_or_its_beginning(small, open_page, text):
     page = opened(open_page, small, f"#/search/{text}", tolerated=FAILED_REQUEST)
     wait_for_text(page, SERVER)
-    page.get_by_role("link", name="host1").click()
+    page.get_by_role("link", name="host1", exact=True).click()
     page.wait_for_url(f"**/#/tree/{HOST}", timeout=MILLISECONDS)
 
 
@@ -223,6 +225,48 @@ def test_refusals_are_counted_by_the_hour(realistic, open_page):
     # both in one hour, unless an hour began between them
     label = re.compile("^[12] in the busiest hour$")
     expect(row.locator(".hours")).to_have_attribute("aria-label", label, timeout=MILLISECONDS)
+
+
+# --- changes ----------------------------------------------------------------------------------
+
+
+def test_changes_are_shown_for_the_cloud_a_host_a_request_and_a_consumer(
+    small_to_change, open_page
+):
+    path = f"/resource_providers/{HOST}/inventories"
+    generation = small_to_change.send("GET", path)["resource_provider_generation"]
+    resized = inventories(generation, VCPU=32, MEMORY_MB=32)
+    small_to_change.send("PUT", path, resized)
+    small_to_change.send("DELETE", f"/allocations/{SERVER}")
+    page = opened(open_page, small_to_change, "#/changes?limit=1", tolerated=FAILED_REQUEST)
+    rows = page.get_by_role("table", name="Changes").get_by_role("rowheader")
+    expect(rows).to_have_text(re.compile(f"^consumer {SERVER}: released from host1"))
+    page.get_by_role("link", name="Next page").click()
+    expect(rows).to_have_text(re.compile("^host1: VCPU total 16 -> 32"))
+    page.get_by_label("Kind").select_option("inventory")
+    expect(rows).to_have_text(re.compile("^host1: VCPU total 16 -> 32"))
+    page.get_by_role("link", name=re.compile("^req-")).click()
+    page.wait_for_url("**/#/requests/req-*")
+    expect(rows).to_have_text(re.compile("^host1: VCPU total 16 -> 32"))
+    rows.get_by_role("link").click()
+    page.wait_for_url(f"**/#/tree/{HOST}")
+    expect(rows).to_have_count(5)
+    small_to_change.send("PUT", f"/allocations/{SERVER}", claim(None, 2))
+    expect(rows.first).to_have_text(re.compile(f"^server {SERVER}: placed"))
+    page.get_by_role("link", name=SERVER).last.click()
+    page.wait_for_url(f"**/#/search/{SERVER}")
+    expect(rows).to_have_count(3)
+
+
+def test_changes_that_are_not_recorded_are_not_said_to_be_none(small_data, tmp_path, open_page):
+    shutil.copytree(small_data, tmp_path / "data")
+    service = Service(tmp_path, OS_INSIGHT__HISTORY_ROWS="0")
+    service.start()
+    try:
+        page = opened(open_page, service, "#/changes")
+        wait_for_text(page, "Changes are not recorded: [insight]history_rows is 0.")
+    finally:
+        service.stop()
 
 
 # --- findings ---------------------------------------------------------------------------------
