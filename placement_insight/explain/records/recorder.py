@@ -1,10 +1,10 @@
 """Writes the records of requests without candidates, refused writes and lost races.
 
 Writes are bounded in number, age and rate, and never delay a request: a timer writes the records
-of a process together, a moment later. A reader of the same process writes them first; a process
-that ends writes them; a process that is killed loses them. A record that the database refuses is
-dropped alone. After any other failure, writes pause for some seconds, and the records of this time
-are dropped.
+of a process together, a moment later. A reader of the same process writes them first, and waits
+for reports of responses that were sent; a process that ends writes them; a process that is killed
+loses them. A record that the database refuses is dropped alone. After any other failure, writes
+pause for some seconds, and the records of this time are dropped.
 
 Equal requests of one hour are counted in one record. Above the rate, further records that equal
 no other are counted together.
@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
-from weakref import WeakMethod
+from weakref import WeakMethod, WeakSet
 
 from placement import exception
 from placement.db.resources.providers import provider_names
@@ -120,6 +120,21 @@ class Recorder:
         self._keys: set[str | None] = set()  # of records that this process wrote or will write
         self._waiting: dict[str, RecordedRequest] = {}
         self._found: dict[str, tuple[datetime, float]] = {}
+        self._reports = WeakSet[threading.Event]()  # a report that never runs is forgotten
+
+    def awaited(self, report: Callable[[], None]) -> Callable[[], None]:
+        """Return the report of a response; readers wait for its record until it ends."""
+        ended = threading.Event()
+        with self._counting:
+            self._reports.add(ended)
+
+        def run() -> None:
+            try:
+                report()
+            finally:
+                ended.set()
+
+        return run
 
     def admits(self, kind: str) -> bool:
         """Count a record of this kind if the rate allows it; return whether it does."""
@@ -209,8 +224,13 @@ class Recorder:
     def flush(self) -> None:
         """Write the counted requests, and mark the superseded ones.  Never raises.
 
-        Waits one second at most for another thread that writes.
+        Waits one second at most for reports, and one for another thread that writes.
         """
+        with self._counting:
+            reports = list(self._reports)
+        end = self._clock() + _MOST_SECONDS_OF_READERS
+        for ended in reports:
+            ended.wait(end - self._clock())
         if self._writing.acquire(timeout=_MOST_SECONDS_OF_READERS):
             try:
                 self._write()

@@ -136,7 +136,7 @@ class OperatorReports(Reports):
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
     ) -> None:
         """After the response, log, record and count the reason of the empty response."""
-        _after(request, self._empty_response, snapshot, candidate_request)
+        self._after(request, self._empty_response, snapshot, candidate_request)
 
     def _empty_response(
         self, request: Request, at: datetime, snapshot: Snapshot, candidates: CandidateRequest
@@ -187,7 +187,7 @@ class OperatorReports(Reports):
         try:
             yield
         except exception.UnknownClassOrTrait as error:
-            _after(request, self._invalid_request, error, snapshot, candidate_request)
+            self._after(request, self._invalid_request, error, snapshot, candidate_request)
             raise
 
     def _invalid_request(
@@ -227,7 +227,7 @@ class OperatorReports(Reports):
             else:  # a refusal about several classes has the label ""
                 resource_class = str(refusal.facts.get("resource_class", ""))
                 request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
-            _after(request, self._refused, refusal, claims)
+            self._after(request, self._refused, refusal, claims)
             raise
         self.recorder.found(*(claim.consumer_uuid for claim in claims), *request.route.values())
 
@@ -273,8 +273,13 @@ class OperatorReports(Reports):
                 reason = f"duplicate_{error.attribute}"
                 text = json.dumps({"name": name, "uuid": uuid, "holder": holder._asdict()})
                 equal = (name, uuid, holder.uuid)
-                _after(request, self._record, _Facts(NAME_CONFLICT, reason, text, equal))
+                self._after(request, self._record, _Facts(NAME_CONFLICT, reason, text, equal))
             raise
+
+    def _after(self, request: Request, report: Callable[..., None], *facts: object) -> None:
+        """Report after the response what happened now."""
+        task = partial(report, request, datetime.now(UTC), *facts)
+        request.after_response(self.recorder.awaited(task))
 
     def _record(self, request: Request, at: datetime, facts: _Facts) -> None:
         context, second = request.context, at.replace(microsecond=0, tzinfo=None)
@@ -328,11 +333,6 @@ def _of_query(
     kind: str, reason: str, explanation: Json, query: str, key: tuple[str, str]
 ) -> _Facts:
     return _Facts(kind, reason, json.dumps(explanation), key, query=query[:_LONGEST_QUERY])
-
-
-def _after(request: Request, report: Callable[..., None], *facts: object) -> None:
-    """Report after the response what happened now."""
-    request.after_response(partial(report, request, datetime.now(UTC), *facts))
 
 
 def _asked(request: Request) -> tuple[str, str]:

@@ -497,7 +497,20 @@ def conflicts(folder):
         store.dispose()
 
 
-DEVELOPMENT = ("--development", ".", "--port", "0", "--threads", "1")
+SEVERAL_THREADS = ("--development", ".", "--port", "0")
+DEVELOPMENT = (*SEVERAL_THREADS, "--threads", "1")
+
+
+def test_a_client_reads_the_record_of_its_last_response_at_once(tmp_path):
+    """The record is written after the response; another thread serves the reader."""
+    with ApiProcess(tmp_path, *SEVERAL_THREADS) as service:
+        service.get()
+        for amount in range(1, 11):
+            query = f"{service.url}/allocation_candidates?resources=VCPU:{amount}"
+            empty = requests.get(query, headers=LATEST, timeout=60)
+            request_id = empty.headers["x-openstack-request-id"]
+            url = f"{service.url}/insight/requests/{request_id}"
+            assert requests.get(url, headers=LATEST, timeout=60).status_code == 200
 
 
 def test_another_process_reads_a_record_a_moment_later(tmp_path):

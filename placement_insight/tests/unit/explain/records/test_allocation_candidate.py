@@ -77,6 +77,9 @@ class Kept:
     def explanation(self, kind):
         yield self.admits(kind)
 
+    def awaited(self, report):
+        return report
+
     def found(self, global_request_id: str) -> None:
         self.superseding.append(global_request_id)
 

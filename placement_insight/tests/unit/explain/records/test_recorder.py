@@ -276,6 +276,37 @@ def test_a_reader_does_not_wait_for_a_slow_database(recorder, store, monkeypatch
     writer.join(SECONDS_TO_WAIT)
 
 
+def test_a_reader_waits_for_the_report_of_a_response_that_was_sent(recorder, store):
+    started, may_end = threading.Event(), threading.Event()
+
+    def report():
+        started.set()
+        assert may_end.wait(SECONDS_TO_WAIT)
+        recorder.record(record())
+
+    thread = threading.Thread(target=recorder.awaited(report))
+    thread.start()
+    assert started.wait(SECONDS_TO_WAIT)
+    threading.Timer(0.05, may_end.set).start()
+    recorder.flush()
+    assert len(store.rows) == 1
+    thread.join(SECONDS_TO_WAIT)
+
+
+def test_a_reader_does_not_wait_for_long_reports_or_those_that_never_run(store):
+    recorder = Recorder(store, RecorderSettings(), call_after=at_once)
+    recorder.awaited(lambda: None)  # its request is gone
+    start = time.monotonic()
+    recorder.flush()
+    assert time.monotonic() - start < recorders._MOST_SECONDS_OF_READERS
+    reports = [recorder.awaited(lambda: None) for _ in range(3)]
+    start = time.monotonic()
+    recorder.flush()
+    assert time.monotonic() - start < 2 * recorders._MOST_SECONDS_OF_READERS
+    for report in reports:
+        report()
+
+
 def test_an_accepted_write_succeeds_where_no_thread_can_be_started(store, clock):
     started = []
 
