@@ -337,7 +337,7 @@ def test_missing_schema_is_reported(startup_error, tmp_path):
     ("options", "reason"),
     [
         ("[api]\nauth_strategy = none", "auth_strategy"),
-        ("[metrics]\nenabled = true", "folder in group [metrics]"),
+        ("[metrics]\nenabled = true", "Set [metrics]folder to a directory"),
         ("[DEFAULT]\nuse_journal = true", "Systemd bindings do not exist"),
         ("[profiler]\nenabled = true\nconnection_string = nosuch://host", "driver nosuch"),
         ("[placement_database]\nconnection = nonsense", "URL"),
