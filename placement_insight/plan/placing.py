@@ -95,7 +95,7 @@ class Placement:
             return ranked
 
         try:
-            yield from _assignments(snapshot, variant, ranked, self._deadline)
+            yield from assignments(snapshot, variant, ranked, self._deadline)
         except SearchDeadlineExceeded:
             self._is_over = True
 
@@ -110,7 +110,7 @@ def scarcest_classes(scene: Scene) -> Sequence[str]:
     return sorted(total, key=lambda name: (free[name] / total[name], name))
 
 
-def _assignments(
+def assignments(
     snapshot: Snapshot,
     variant: Variant,
     ordered: Callable[[Mask], Sequence[int]],

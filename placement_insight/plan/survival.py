@@ -1,17 +1,17 @@
 """Whether everything on a host, in an aggregate or in a rack fits elsewhere if it fails.
 
 Consumers are read as groups: equal allocations of many consumers are one group with a count. Most
-domains survive, and a quick check finds it: their consumers are packed into the emptiest hosts,
-each served by the root provider alone. The plan of a drain decides about all other domains.
+domains survive, and a quick check finds it: their consumers are packed into the emptiest hosts.
+The plan of a drain decides about all other domains.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial, reduce
-from itertools import combinations
-from typing import Final
+from functools import cache, partial
+from itertools import combinations, islice
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from placement.core.snapshot.rows import NO_ROWS, Mask, Rows, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement_insight.plan.drain import drain
-from placement_insight.plan.hypothetical import Taken, free_by_row
+from placement_insight.plan.hypothetical import Taken, free_by_root, free_by_row
 from placement_insight.plan.model import (
     Demand,
     Holder,
@@ -33,10 +33,11 @@ from placement_insight.plan.model import (
     Verdict,
     with_children,
 )
+from placement_insight.plan.placing import assignments
 from placement_insight.plan.shortage import lacks
 
 _EMPTIEST = 128
-"""The least number of hosts that the quick check uses for each root of the domain."""
+"""The number of targets that the quick check tries for each root of the domain, and one more."""
 
 _AT_ONCE = 16_384
 COMPUTE_NODE: Final = "COMPUTE_NODE"
@@ -98,7 +99,7 @@ class Survival:
             is_host = mask_of(numbers(self._by_root), snapshot.size)
             is_host[snapshot.traits.get(COMPUTE_NODE, NO_ROWS).numbers] = True
             self.hosts = snapshot.hosts & is_host
-        self._quick = _QuickCheck(snapshot)
+        self._quick = _QuickCheck(snapshot, deadline)
 
     def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
         of_row = self._snapshot.forest.root
@@ -187,58 +188,94 @@ def hosts_by(is_host: Mask, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Seq
             yield name, hosts
 
 
-class _QuickCheck:
-    """Packs consumers into the emptiest hosts; each is served by the root provider alone."""
+class _Target(NamedTuple):
+    """What some needs take of the providers of a target, and what is free there.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    ``roots`` are the roots of these providers, and the target.
+    """
+
+    roots: frozenset[int]
+    taken: Sequence[tuple[tuple[str, int], int, int]]
+
+
+class _Lazy:
+    """The items of an iterator, computed as far as needed."""
+
+    def __init__(self, items: Iterator[_Target]) -> None:
+        self._items = items
+        self._computed: list[_Target] = []
+
+    def __iter__(self) -> Iterator[_Target]:
+        yield from self._computed
+        for each in self._items:
+            self._computed.append(each)
+            yield each
+
+
+class _QuickCheck:
+    """Packs consumers into the emptiest hosts, each by the first assignment of its providers.
+
+    The assignments are those to the complete snapshot: domains share them.
+    """
+
+    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
+        self._deadline = deadline
         self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), ())
         self._free = cache(partial(free_by_row, snapshot))
-        self._targets = cache(self._targets_of)
+        self._free_in_tree = cache(partial(free_by_root, snapshot))
+        self._targets = cache(lambda needs: _Lazy(self._emptiest(needs)))
 
     def fits(self, needs: Counter[Needs], drained: Sequence[int]) -> bool:
-        """Return whether all consumers were packed; if not, they may still fit."""
-        if any(each.others for each in needs):
-            return False
+        """Return whether all consumers were packed; if not, they may still fit.
+
+        Raises: SearchDeadlineExceeded.
+        """
         gone = set(drained)
-        most = _EMPTIEST << len(gone).bit_length()  # few different numbers, for the cache
         left: dict[tuple[str, int], int] = {}
-        for each in sorted(needs, key=lambda each: -max(n for _, n in each.unsuffixed)):
+        for each in sorted(needs, key=_largest_amount, reverse=True):
             count = needs[each]
-            for row, free in self._targets(each, most):
-                if row not in gone:
-                    count -= _taken(each, row, free, count, left)
+            for target in islice(self._targets(each), _EMPTIEST * (1 + len(gone))):
+                if gone.isdisjoint(target.roots):
+                    count -= _taken(target, count, left)
                 if not count:
                     break
             if count:
                 return False
         return True
 
-    def _targets_of(self, needs: Needs, most: int) -> Sequence[tuple[int, Sequence[int]]]:
-        """Return the emptiest hosts that the needs fit on, with what is free there."""
-        snapshot = self._snapshot
-        variant = next(iter(self._scene.variants(needs)), None)
-        if variant is None or variant.own != dict(needs.unsuffixed):
-            return ()
-        columns = [snapshot.column(name) for name, _ in needs.unsuffixed]
-        fitting = [
-            column.fitting(amount, snapshot.size)
-            for column, (_, amount) in zip(columns, needs.unsuffixed, strict=True)
-        ]
-        rows = np.flatnonzero(reduce(np.logical_and, fitting, variant.targets))
-        free = np.stack([self._free(name)[rows] for name, _ in needs.unsuffixed])
-        amounts = np.array([[amount] for _, amount in needs.unsuffixed])
-        order = np.argsort(-(free // amounts).min(axis=0), kind="stable")[:most]
-        return list(zip(rows[order].tolist(), free[:, order].T.tolist(), strict=True))
+    def _emptiest(self, needs: Needs) -> Iterator[_Target]:
+        """Yield the hosts that the needs fit on; the one that serves them most often is first.
+
+        Raises: SearchDeadlineExceeded.
+        """
+        root_of = self._snapshot.forest.root
+
+        def ranked(possible: Mask) -> Sequence[int]:
+            rows, total = np.flatnonzero(possible), needs.total.items()
+            times = [self._free_in_tree(name)[rows] // amount for name, amount in total]
+            order: list[int] = rows[np.argsort(-np.minimum.reduce(times), kind="stable")].tolist()
+            return order
+
+        for variant in self._scene.variants(needs)[:1]:
+            for root, amounts in assignments(self._snapshot, variant, ranked, self._deadline):
+                roots = frozenset({root, *(root_of.item(row) for _, row in amounts)})
+                taken = [
+                    (key, amount, self._free(key[0]).item(key[1]))
+                    for key, amount in amounts.items()
+                ]
+                yield _Target(roots, taken)
 
 
-def _taken(
-    needs: Needs, row: int, free: Sequence[int], most: int, left: dict[tuple[str, int], int]
-) -> int:
-    """Take the amounts from a host as often as they are free, at most ``most`` times."""
+def _largest_amount(needs: Needs) -> int:
+    return max(amount for each in (needs.unsuffixed, *needs.others) for _, amount in each)
+
+
+def _taken(target: _Target, most: int, left: dict[tuple[str, int], int]) -> int:
+    """Take the amounts of a target as often as they are free, at most ``most`` times."""
     times = most
-    for (name, amount), initially in zip(needs.unsuffixed, free, strict=True):
-        times = min(times, left.get((name, row), initially) // amount)
-    for (name, amount), initially in zip(needs.unsuffixed, free, strict=True) if times else ():
-        left[name, row] = left.get((name, row), initially) - times * amount
+    for key, amount, free in target.taken:
+        times = min(times, left.get(key, free) // amount)
+    for key, amount, free in target.taken if times else ():
+        left[key] = left.get(key, free) - times * amount
     return times

@@ -148,6 +148,28 @@ def test_domains_that_need_a_plan_come_after_the_others(http, store, monkeypatch
     assert document["left_out"] == [hosts[0]]
 
 
+def test_servers_in_trees_survive_without_a_plan(http, store, monkeypatch):
+    hosts = [new_host(http, store, VCPU=8) for _ in range(2)]
+    gpus = [[new_provider(store, None, host, VGPU=2) for _ in range(2)] for host in hosts]
+    for _ in range(2):
+        claim(http, {hosts[0]: {"VCPU": 2}, gpus[0][0]: {"VGPU": 1}})
+    monkeypatch.setattr("placement_insight.plan.survival.drain", Ended().check)
+    document = survival(http)
+    assert (document["complete"], document["verdict"], document["survive"]) == (True, "fits", 2)
+
+
+def test_storage_in_the_tree_of_the_failed_host_is_not_free(http, store):
+    """Other hosts could claim of it, but it fails with its host."""
+    host, other = (new_host(http, store, name, VCPU=8) for name in ("host", "other"))
+    storage = new_provider(store, "storage", host, DISK_GB=100)
+    configure(http, storage, "traits", [SHARING_TRAIT])
+    for each in (other, storage):
+        configure(http, each, "aggregates", RACKS[:1])
+    claim(http, {host: {"VCPU": 2}, storage: {"DISK_GB": 8}})
+    (failed,) = survival(http, "keep=none")["not"]
+    assert (failed["name"], failed["lacks"]) == ("host", {"DISK_GB": 8})
+
+
 def test_the_budget_begins_after_the_allocations_are_read(http, store, monkeypatch):
     new_host(http, store, VCPU=8)
     events = []
