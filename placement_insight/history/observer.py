@@ -1,15 +1,18 @@
 """Records each change in its transaction, and removes the oldest records after others."""
 
 import logging
+import random
 import threading
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from oslo_context.context import get_current
+from sqlalchemy.exc import SQLAlchemyError
 
 from placement import exception
 from placement.core.changes import Change
 from placement.db.clocks import utcnow
+from placement.db.errors import first_line
 from placement.db.store import Store
 from placement.db.transaction import ChangeObserver
 from placement.db.writes import Write
@@ -21,6 +24,7 @@ LOG = logging.getLogger(__name__)
 _LONGEST_ID: Final = 255
 _BATCH: Final = 1000
 _MOST_EXCESS: Final = 5000
+_FAILURES: Final = (exception.PlacementException, SQLAlchemyError)
 
 
 class History(ChangeObserver):
@@ -29,16 +33,24 @@ class History(ChangeObserver):
     def __init__(self, store: Store, rows: int) -> None:
         self._store, self._rows = store, rows
         self._prune_after = min(rows // 40, _MOST_EXCESS)
-        self._unpruned = 0
+        # processes that end before they add so many rows remove some, too
+        self._unpruned = random.randint(0, self._prune_after)  # noqa: S311
         self._excess: sql.Excess | None = None
         self._pruning = threading.Lock()
 
     def start(self) -> None:
-        """Record that the history begins, if it has no record; without history, remove it."""
-        if self._rows:
-            sql.begin(self._store)
-        else:
-            sql.clear(self._store, _BATCH)
+        """Record that the history begins, if it has no record; without history, remove it.
+
+        If this fails, for example on a read-only database, the process serves reads.
+        """
+        try:
+            if self._rows:
+                sql.begin(self._store)
+            else:
+                sql.clear(self._store, _BATCH)
+        except _FAILURES as error:
+            reason = first_line(error)
+            LOG.warning("insight_changes cannot be prepared: %s. Restart the process.", reason)
 
     def records(self, changes: Iterable[Change]) -> Sequence[Write]:
         """Return the writes that record changes of the current request, or of a command."""
@@ -55,8 +67,9 @@ class History(ChangeObserver):
             return
         try:
             self._prune()
-        except exception.PlacementException as error:  # it must not fail the request
-            LOG.warning("Old changes cannot be removed from insight_changes: %s", error)
+        except _FAILURES as error:  # the write is committed: its request has not failed
+            reason = first_line(error)
+            LOG.warning("Old changes cannot be removed from insight_changes: %s", reason)
             self._unpruned = 0
         finally:
             self._pruning.release()

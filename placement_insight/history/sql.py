@@ -157,7 +157,8 @@ def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
     if filters.kind is not None:
         yield _OF_ALLOCATIONS if filters.kind == _ALLOCATIONS else _OF_OTHERS
     if filters.since is not None:
-        older = _columns.created_at < filters.since - _CLOCKS_DIFFER
+        tolerance = min(_CLOCKS_DIFFER, filters.since - datetime.min)
+        older = _columns.created_at < filters.since - tolerance
         newest = _IDS.where(older).order_by(_columns.id.desc()).limit(1).scalar_subquery()
         yield _columns.id > sa.func.coalesce(newest, 0)
         yield _columns.created_at >= filters.since

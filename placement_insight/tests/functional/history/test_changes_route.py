@@ -158,6 +158,7 @@ def test_filters(story):
     assert texts(story, "project_id=other") == []
     assert texts(story, "since=1h") == texts(story)
     assert texts(story, "until=1h") == []
+    assert texts(story, "since=0001-01-01") == texts(story)
 
 
 def test_pages(story):

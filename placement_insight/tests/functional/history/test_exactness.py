@@ -85,6 +85,45 @@ def test_changes_of_allocations_remove_none_of_providers(observed):
     assert of_consumers[-1].consumer_uuid == str(UUID(int=99))
 
 
+def test_processes_that_end_early_remove_the_oldest(observed):
+    host = new_provider(observed, "host", VCPU=100)
+    for number in range(80):  # each removes rows with a probability of a half
+        store = observed.with_change_observer(History(observed, 40))
+        claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
+    changes = [record.change for record in oldest_first(observed)]
+    assert 40 <= len([each for each in changes if isinstance(each, AllocationsChange)]) <= 60
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_committed_write_does_not_fail_because_no_row_is_removed(observed, caplog):
+    store = observed.with_change_observer(History(observed, 1))
+    host = new_provider(store, "host", VCPU=9)
+    refuse(observed, "DELETE")
+    for number in range(3):
+        claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
+    assert len(state_of(observed).allocations) == 3
+    expected = "Old changes cannot be removed from insight_changes: no DELETE"
+    assert {record.getMessage() for record in caplog.records} == {expected}
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("verb", "rows"), [("INSERT", 1), ("DELETE", 0)])
+def test_a_process_starts_on_a_read_only_database(observed, caplog, verb, rows):
+    if rows == 0:
+        new_provider(observed, "host", VCPU=1)
+    refuse(observed, verb)
+    History(observed, rows).start()
+    expected = f"insight_changes cannot be prepared: no {verb}. Restart the process."
+    assert [record.getMessage() for record in caplog.records] == [expected]
+
+
+def refuse(store, verb):
+    """Refuse a statement on the table, as without the privilege."""
+    trigger = f"CREATE TRIGGER no_{verb} BEFORE {verb} ON insight_changes"
+    statement = f"{trigger} BEGIN SELECT RAISE(ABORT, 'no {verb}'); END"
+    store.write(lambda tx: tx.connection.exec_driver_sql(statement))
+
+
 def test_without_rows_nothing_is_recorded_and_records_are_removed(observed):
     new_provider(observed, "host", VCPU=1)
     off = History(observed, 0)
