@@ -123,11 +123,11 @@ _KINDS: Mapping[type[Exception], Iterable[int | str]] = {
         *(5, 6),  # SQLite: busy, locked
     ),
     TablesMissing: (1054, 1146, 1247, "42703", "42P01"),
-    # The server cannot serve: starting, full, out of memory, at its limit for a statement, or the
-    # database does not exist.
+    # The server cannot serve: starting, full, out of memory, at its limit for a statement or an
+    # account, or the database does not exist.
     exception.DatabaseUnavailable: (
         *("3D000", "53100", "53200", "53300", "57P03", 1049),
-        *(3, 1021, 1026, 1030, 1037, 1038, 1040, 1041, 1114, _ERROR_DURING_COMMIT, 1203),
+        *(3, 1021, 1026, 1030, 1037, 1038, 1040, 1041, 1114, _ERROR_DURING_COMMIT, 1203, 1226),
         *_INTERRUPTED,
         *(8, 10, 13, 14),  # SQLite: read-only, I/O error, full, cannot open
     ),

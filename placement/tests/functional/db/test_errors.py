@@ -4,6 +4,7 @@ import os
 import sqlite3
 import stat
 import threading
+import uuid
 from contextlib import closing
 
 import pymysql
@@ -154,6 +155,36 @@ def test_missing_database_is_reported_as_unavailable(backend, server, conf):
         db_api.store(conf)
     assert "unheard_of" in caught.value.reason
     assert "unheard_of" not in str(caught.value)
+
+
+@pytest.mark.parametrize("limit", ["max_queries_per_hour 40", "max_updates_per_hour 10"])
+def test_account_at_its_limit_is_reported(store, backend, server, limit):
+    """MariaDB refuses any statement then, also COMMIT and ROLLBACK."""
+    if backend != "mariadb":
+        pytest.skip("other databases have no limits of accounts for statements")
+    execute, account = server(backend).execute, f"limited_{uuid.uuid4().hex[:8]}"
+    url = sa.make_url(server(backend).tcp_url(store.settings.url.database)).set(username=account)
+    execute(f"CREATE USER {account}@'127.0.0.1'")
+    execute(f"GRANT ALL ON *.* TO {account}@'127.0.0.1' WITH {limit}")
+    limited = Store(DatabaseSettings(connection=url.render_as_string(), max_retries=0))
+    added = []
+
+    def add_many():
+        for number in range(100):
+            limited.write(add, f"project {number:02}")
+            added.append(f"project {number:02}")
+
+    try:
+        with pytest.raises(exception.DatabaseUnavailable) as caught:
+            add_many()
+        assert "exceeded" in caught.value.reason
+        assert names(store) == added
+        execute(f"GRANT ALL ON *.* TO {account}@'127.0.0.1' WITH {limit.split()[0]} 0")
+        limited.dispose()
+        limited.write(add, "recovered")
+    finally:
+        limited.dispose()
+        execute(f"DROP USER {account}@'127.0.0.1'")
 
 
 def test_statement_that_is_too_long_names_the_setting(store, backend):
