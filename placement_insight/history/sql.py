@@ -23,6 +23,7 @@ from placement_insight.history.model import Record, change_of
 
 _START: Final = "start"
 _CLOCKS_DIFFER: Final = timedelta(minutes=10)
+_MOST_TEXTS: Final = 500
 _ALLOCATIONS: Final = AllocationsChange.kind
 AUTHOR: Final = ("request_id", "global_request_id", "project_id", "user_id")
 
@@ -174,17 +175,23 @@ def _alternatives(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
     if filters.request_id is not None:
         columns = (_columns.global_request_id, _columns.request_id)
         requests = [column == filters.request_id for column in columns]
-    providers: list[sa.ColumnElement[bool]] = [sa.true()]
-    if filters.providers is not None:
-        in_text = (_columns.change.contains(uuid) for uuid in filters.providers)
-        on_several = sa.and_(_columns.provider_uuid.is_(None), _OF_ALLOCATIONS)
-        providers = [
-            _columns.provider_uuid.in_(filters.providers),
-            sa.and_(on_several, sa.or_(sa.false(), *in_text)),
-        ]
+    wanted = filters.providers
+    providers = [sa.true()] if wanted is None else _on(sorted(wanted))
     for request in requests:
         for provider in providers:
             yield sa.and_(request, provider)
+
+
+def _on(providers: Sequence[str]) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions of changes on providers; SQLite limits the parts of one."""
+    on_several = sa.and_(_columns.provider_uuid.is_(None), _OF_ALLOCATIONS)
+    return [
+        _columns.provider_uuid.in_(providers),
+        *(
+            sa.and_(on_several, sa.or_(*(_columns.change.contains(uuid) for uuid in some)))
+            for some in chunks(providers, _MOST_TEXTS)
+        ),
+    ]
 
 
 def complete_since(tx: Transaction, kind: str | None) -> datetime | None:

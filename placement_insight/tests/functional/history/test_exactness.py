@@ -13,6 +13,7 @@ from placement.tests.functional.db.interleavings.stored import StoredRows
 from placement.tests.support.factories import claim, new_provider
 from placement.tests.support.races import outcome_of
 from placement_insight.history.observer import History
+from placement_insight.history.sql import Filter, find
 from placement_insight.tests.functional.audit.repair.interleavings.kinds import REPAIRS, UNDONE
 from placement_insight.tests.functional.history.replay import oldest_first, state_of
 
@@ -122,6 +123,16 @@ def refuse(store, verb):
     trigger = f"CREATE TRIGGER no_{verb} BEFORE {verb} ON insight_changes"
     statement = f"{trigger} BEGIN SELECT RAISE(ABORT, 'no {verb}'); END"
     store.write(lambda tx: tx.connection.exec_driver_sql(statement))
+
+
+def test_changes_on_any_of_many_providers(observed):
+    host, other = (new_provider(observed, name, VCPU=1) for name in ("host", "other"))
+    claim(observed, str(UUID(int=1)), {host: {"VCPU": 1}, other: {"VCPU": 1}})
+    others = {str(UUID(int=number)) for number in range(1100)}
+    with observed.read() as tx:
+        (record,) = find(tx, Filter(providers={*others, host}, kind=AllocationsChange.kind))
+        assert record.change.after.keys() == {host, other}
+        assert find(tx, Filter(providers=others)) == find(tx, Filter(providers=set())) == []
 
 
 def test_without_rows_nothing_is_recorded_and_records_are_removed(observed):
