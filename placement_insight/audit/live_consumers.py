@@ -65,6 +65,7 @@ _CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
 _WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _CHANGED: Final = "the server changed while it was compared"
+_FAILED: Final = "its migration failed, and nova may still count it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
 _ALL: Final = ", and its devices and shared storage, which nova-manage leaves out"
 _CREATE: Final = "create its allocations from its flavor"
@@ -358,7 +359,10 @@ class Comparison:
         for consumer, reason in held:
             if consumer.uuid.lower() not in self._live.places:
                 self._left_out(ORPHANED, reason)
-        return [each for each in unneeded if each.uuid.lower() not in self._live.places]
+        orphans = [each for each in unneeded if each.uuid.lower() not in self._live.places]
+        for _ in range(len(unneeded) - len(orphans)):
+            self._left_out(ORPHANED, _FAILED)  # nova may still count them
+        return orphans
 
     def _confirmed_orphans(self, orphans: Sequence[ListedConsumer]) -> Sequence[ListedConsumer]:
         """Return the orphans that nova does not have: it is asked for each server.

@@ -106,6 +106,27 @@ def test_the_consumer_of_a_migration_is_alive(store, host, nova, audit, type_):
     assert nova.shows == []
 
 
+@pytest.mark.parametrize("status", ["error", "failed"])
+def test_the_claim_of_a_failed_migration_that_no_server_needs_is_left_out(
+    store, host, *, nova, run_audit, plan, status
+):
+    """It is counted, and no plan removes it: nova may still count it."""
+    target = Host(store)
+    consumer = instance(store, target)
+    claim_of_source = instance(store, host, type="MIGRATION")
+    nova.servers = [server(host.consumer), server(target.consumer), server(consumer, target.name)]
+    nova.migrations = [migration(claim_of_source, consumer, status)]
+    nova.hypervisors = [hypervisor(each.uuid, each.name) for each in (host, target)]
+    findings, left_out = details(run_audit)
+    assert claim_of_source not in str(findings)
+    reason = "its migration failed, and nova may still count it"
+    assert [(row["count"], row["code"], row["reason"]) for row in left_out] == [
+        (1, "orphaned_consumer", reason)
+    ]
+    run_audit("--live", "nova", "--plan", plan)
+    assert claim_of_source not in plan.read_text()
+
+
 def test_a_migration_of_a_cell_that_was_down_for_a_moment_is_alive(store, host, nova, audit):
     """The list of servers no longer shows that the cell was down."""
     consumer = instance(store, host, type="MIGRATION")
