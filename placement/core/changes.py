@@ -111,9 +111,10 @@ Change = OfProvider | AllocationsChange | ClassChange | TraitChange | RepairChan
 
 
 def of_provider(before: Provider | None, after: Provider | None) -> Iterator[Change]:
-    """Yield the change of a provider that was created, renamed, moved or deleted."""
-    if current := after or before:
-        yield ProviderChange(current.uuid, current.name, _place(before), _place(after))
+    """Yield the change of a provider that was created, renamed, moved or deleted, if it was."""
+    old, new = _place(before), _place(after)
+    if (current := after or before) and old != new:
+        yield ProviderChange(current.uuid, current.name, old, new)
 
 
 def _place(provider: Provider | None) -> Place | None:

@@ -1,7 +1,6 @@
 """The changes of a repair, from the rows that it records for its undo."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -55,12 +54,7 @@ def _of_providers(tx: Transaction, before: _Image, after: _Image) -> Iterator[Ch
     old, new = ({row["uuid"]: _provider(row, uuids) for row in image} for image in images)
     for uuid in sorted({*old, *new}):
         was, now = old.get(uuid), new.get(uuid)
-        if (
-            was is None
-            or now is None
-            or (was.name, was.parent_uuid) != (now.name, now.parent_uuid)
-        ):
-            yield from changes.of_provider(was, now)
+        yield from changes.of_provider(was, now)
         if was is None and now is not None:
             yield from _of_created(tx, now, after)
 
@@ -90,12 +84,8 @@ def _of_created(tx: Transaction, provider: Provider, after: _Image) -> Iterator[
         ),
     ):
         ids = [row[id_] for row in after.get(table.name, ())]
-        names = _texts(tx, text, ids).values()
-        yield from changes.of_names(kind, provider, partial(_both, (), names))
-
-
-def _both(before: Iterable[str], after: Iterable[str]) -> tuple[Iterable[str], Iterable[str]]:
-    return before, after
+        if names := sorted(_texts(tx, text, ids).values()):
+            yield kind(provider.uuid, provider.name, [], names)
 
 
 def _of_allocations(tx: Transaction, before: _Image, after: _Image) -> Iterator[Change]:

@@ -1,8 +1,8 @@
 """Statements that record, list and remove changes.
 
 The rows of allocations have a consumer, and a provider if it is the only one; all others have no
-consumer. The oldest row of each of both is
-the beginning of what is recorded completely: a start, or the oldest change that was not removed.
+consumer. The oldest row of each of both is the beginning of what is recorded completely: a start,
+or the oldest change that was not removed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
