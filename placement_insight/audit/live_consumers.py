@@ -216,9 +216,8 @@ class Comparison:
             for kind in (DoubledConsumer, AllocationsOnOtherHost):
                 self._not_compared(kind.code, place.reason)
         if not isinstance(place, RunsOn | Moves):
-            return self._claimants.add_hidden(
-                consumer
-            )  # a file has no hosts of a cell that is down
+            # a file has no hosts of a cell that is down
+            return self._claimants.add_hidden(consumer)
         first, *others = consumer.allocations
         root = roots.get(self._hosts.get(place.host, ""))
         if not others and root is not None and roots.get(first) == root:

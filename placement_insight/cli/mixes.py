@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 Pairs = list[tuple[str, str]]
 
 
-class ShapeOfMix(NamedTuple):
-    """A query, how often a mix has it, and what its flavor requires beside it."""
+class MixOption(NamedTuple):
+    """How often a mix has a query, the query, and what its flavor requires beside it."""
 
-    query: str
     share: str
+    query: str
     not_counted: Sequence[str] = ()
 
 
@@ -63,7 +63,7 @@ def fleet_of(names: CommandNames, arguments: argparse.Namespace) -> Pairs:
     return pairs
 
 
-def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Sequence[ShapeOfMix]:
+def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Sequence[MixOption]:
     """Return the shapes of a mix.  Raises: CommandError."""
     parts = [text.partition("=") for text in texts]
     for number, _, shape in parts:
@@ -82,14 +82,10 @@ def mix_of(app: OpenStackShell, texts: Sequence[str]) -> Sequence[ShapeOfMix]:
         name: (urlencode(flavors[name].request, safe=":,!"), flavors[name].not_counted)
         for name in named
     }
-    return [
-        ShapeOfMix(query, number, not_counted)
-        for number, _, shape in parts
-        for query, not_counted in (of_flavors.get(shape, (shape, ())),)
-    ]
+    return [MixOption(number, *of_flavors.get(shape, (shape, ()))) for number, _, shape in parts]
 
 
-def pairs_of(mix: Sequence[ShapeOfMix]) -> Pairs:
+def pairs_of(mix: Sequence[MixOption]) -> Pairs:
     """Return the parameters of a mix."""
     return [pair for each in mix for pair in (("shape", each.query), ("share", each.share))]
 
