@@ -14,8 +14,6 @@ if another group forbids a missing trait or aggregate.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
 from math import gcd
 from typing import Any
 
@@ -24,7 +22,7 @@ import numpy as np
 from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup, forbidden_names
-from placement.core.requirement import HasInventory, ProviderRequirement, Requirement
+from placement.core.requirement import Amount, HasInventory, ProviderRequirement, Requirement
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, root_conditions, sharing_by_aggregate
@@ -34,8 +32,6 @@ from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement_insight.explain import near_miss_facts
-from placement_insight.explain.facts import Shortage
 from placement_insight.explain.groups import (
     NO_PROVIDER,
     GroupNeed,
@@ -49,11 +45,12 @@ from placement_insight.explain.model import (
     AmountTogether,
     Completeness,
     JointCondition,
+    Lack,
     NearMiss,
     TraitTogether,
-    Unmet,
     place,
 )
+from placement_insight.explain.near_miss_facts import named, unmet_of
 
 ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
 BY_SHORTFALL, BY_FAILURES = np.float32(0.5), np.float32(0)  # the weight of the shortfall
@@ -79,8 +76,8 @@ def near_miss(
     """
     world = EMPTY.apply([snapshot.entries.state(row) for row in rows])
     first = root = _Root(world, slotted, snapshot.forest.uuids[rows[0]], deadline)
-    shortest: Iterable[Unmet] = ()
-    lacks: dict[Unmet, None] = {}
+    shortest: Iterable[Lack] = ()
+    lacks: dict[Lack, None] = {}
     completeness = Completeness.NOT_CONFIRMED
     try:
         for number in range(ROUNDS):
@@ -99,23 +96,15 @@ def near_miss(
         completeness = Completeness.CUT
         if not (shortest or first.lacks(first.nearest)):
             raise
-    shortest = shortest or first.lacks(first.nearest)
     groups = {group.suffix: group for group in slotted.request.groups}
-    as_it_is = map(first.as_it_is, shortest)
-    unmet = (_beside(snapshot, rows[0], groups.get(lack.group), lack) for lack in as_it_is)
-    in_order = sorted(unmet, key=lambda lack: place(lack.requirement))
-    return NearMiss(first.name, tuple(in_order), completeness)
-
-
-def _beside(snapshot: Snapshot, root: int, group: RequestGroup | None, lack: Unmet) -> Unmet:
-    """Return the unmet requirement with what the tree has, or with a provider of another tree."""
-    if group is not None:
-        lack = near_miss_facts.in_tree_of(snapshot, root, group, lack)
-    requirement, shortage = lack.requirement, lack.shortage
-    if not isinstance(requirement, HasInventory) or shortage is None or shortage.beside:
-        return lack
-    provider = near_miss_facts.beside(snapshot, root, requirement.resource_class)
-    return replace(lack, shortage=replace(shortage, beside=provider))
+    usable = [world.entries.state(row) for row in first.usable_rows]
+    unmet = [
+        unmet_of(snapshot, rows[0], usable, groups.get(lack.group, RequestGroup()), lack)
+        for lack in sorted(
+            shortest or first.lacks(first.nearest), key=lambda lack: place(lack.requirement)
+        )
+    ]
+    return NearMiss(named(snapshot, rows[0]), tuple(unmet), completeness)
 
 
 class _Root:
@@ -133,9 +122,8 @@ class _Root:
         groups = {group.suffix: group for group in slotted.request.groups}
         self._slots = [(groups[slot.suffix], self._needs[slot.need]) for slot in slotted.slots]
         self._usable = self._usable_providers()
-        self._usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
+        self.usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
         self._joints = tuple(joint_conditions(slotted))
-        self.name = near_miss_facts.named(world, self._root)
         domains = self._domains(BY_SHORTFALL)
         self.nearest = Assignment([_first(domains[slot.need]) for slot in slotted.slots], ())
 
@@ -239,36 +227,47 @@ class _Root:
 
     # --- unmet requirements
 
-    def lacks(self, assignment: Assignment) -> tuple[Unmet, ...]:
+    def lacks(self, assignment: Assignment) -> tuple[Lack, ...]:
         """Return the conditions that the providers of an assignment fail, or that it violates."""
-        world, root = self._world, self._root
-        conditions = root_conditions(world, self._slotted)
-        unmet = (each.requirement for each in conditions if not each.local[root])
-        at_root = near_miss_facts.of_requirements(world, unmet, RequestGroup(), root)
+        conditions = root_conditions(self._world, self._slotted)
+        unmet = [each.requirement for each in conditions if not each.local[self._root]]
+        at_root = self._at(unmet, RequestGroup(), self._root)
         violated = (self._violated(joint, assignment) for joint in assignment.given_up)
-        return tuple(dict.fromkeys(chain(at_root, self._failed(assignment), violated)))
+        return tuple(dict.fromkeys((*at_root, *self._failed(assignment), *violated)))
 
-    def _failed(self, assignment: Assignment) -> Iterator[Unmet]:
+    def _at(
+        self, unmet: Iterable[ProviderRequirement], group: RequestGroup, row: int
+    ) -> Iterator[Lack]:
+        """Yield what a provider lacks of requirements, of alternatives what the group allows."""
+        state = self._world.entries.state(row)
+        for each in unmet:
+            names = each.lacking(state, group.unwanted)
+            yield Lack(each, group.suffix, state.provider.uuid, names)
+
+    def _failed(self, assignment: Assignment) -> Iterator[Lack]:
         """Yield the conditions that providers fail, except amounts that are missing in a sum."""
-        world, waived = self._world, _waived(assignment.given_up)
+        waived, uuids = _waived(assignment.given_up), self._world.forest.uuids
         for (group, need), row in zip(self._slots, assignment.rows, strict=True):
             if waived and self._is_served(need):
                 continue  # another provider meets the conditions: only the sum is missing
             own = self._usable.item(0, row)
             masks = ((each, each.local if own else each.shared) for each in need.conditions)
             failed = [each.requirement for each, met in masks if not met[row]]
-            yield from self._of_requirements(failed, group, row)
+            if group.suffix or not own:
+                yield from self._at(failed, group, row)
+            else:
+                yield from self._at_root_or(failed, group, row)
             for amount in need.amounts:
-                yield from near_miss_facts.of_amount(world, amount, group.suffix, row)
+                present = amount.present
+                fails = (~present, present & ~amount.unit, present & ~amount.free)
+                for requirement, is_failed in zip(amount.requirements, fails, strict=True):
+                    if is_failed[row]:
+                        yield Lack(requirement, group.suffix, uuids[row])
 
-    def _of_requirements(
+    def _at_root_or(
         self, failed: Sequence[ProviderRequirement], group: RequestGroup, row: int
-    ) -> Iterator[Unmet]:
-        """Yield requirements that a provider fails, at the root if the root is as close."""
-        unmet_at = partial(near_miss_facts.of_requirements, self._world)
-        if group.suffix or not self._usable[0, row]:
-            yield from unmet_at(failed, group, row)
-            return
+    ) -> Iterator[Lack]:
+        """Yield requirements that a provider of the tree fails, at the root if it is as close."""
         if any(each.spans_tree for each in failed):
             # that span a tree, and that the root, or the provider, does not meet itself
             spanning = [each for each in group.requirements if each.spans_tree]
@@ -277,75 +276,54 @@ class _Root:
                 for at in (self._root, row)
             }
             at = min(missing, key=lambda at: len(missing[at]))
-            yield from unmet_at(missing[at], group, at)
+            yield from self._at(missing[at], group, at)
         for at, granted in ((self._root, False), (row, True)):
             others = (each for each in failed if each.can_be_granted is granted)
-            yield from unmet_at((each for each in others if not each.spans_tree), group, at)
+            yield from self._at((each for each in others if not each.spans_tree), group, at)
 
-    def _violated(self, joint: JointCondition, assignment: Assignment) -> Unmet:
-        world = self._world
+    def _violated(self, joint: JointCondition, assignment: Assignment) -> Lack:
         if isinstance(joint, TraitTogether):
             row = assignment.rows[self._slotted.unsuffixed[0]]
-            return next(
-                near_miss_facts.of_requirements(world, [joint.requirement], joint.group, row)
-            )
-        shortage = None
-        if isinstance(joint, AmountTogether):
-            name, needed = joint.resource_class, joint.needed
-            amounts = near_miss_facts.amounts_of(world, self._usable_rows, name, needed)
-            shortage = Shortage(amounts, is_sum=True)
-        return Unmet(joint, "", self.name, shortage=shortage)
+            return next(self._at([joint.requirement], joint.group, row))
+        return Lack(joint, "", self._world.forest.uuids[self._root])
 
-    def as_it_is(self, lack: Unmet) -> Unmet:
-        """Return an unmet requirement of another world with the facts of this world.
+    def as_it_is(self, lack: Lack) -> Lack:
+        """Return what this world lacks for the lack of another world.
 
-        The other world may have an inventory that was added for another unmet requirement. This
-        world does not have it.
+        The other world may have an inventory that was added for another lack.
         """
-        world, rows, shortage = self._world, self._rows(lack), lack.shortage
-        shared = world.forest.root.item(rows[0]) != self._root
-        if not shortage:
-            return replace(lack, shared=shared)
-        name, needed = shortage.amounts.resource_class, shortage.amounts.needed
-        amounts = near_miss_facts.amounts_of(world, rows, name, needed)
-        if shortage.is_sum:
-            return replace(lack, shortage=replace(shortage, amounts=amounts))
-        if all(name not in world.entries.state(row).inventories for row in rows):
-            absent = HasInventory(name, needed)
-            return replace(lack, requirement=absent, shortage=Shortage(amounts), shared=shared)
-        local = np.flatnonzero(self._usable[0]).tolist()
-        is_absent = isinstance(lack.requirement, HasInventory)
-        tree = near_miss_facts.tree_amounts(world, local, name, needed) if not is_absent else None
-        return replace(lack, shortage=Shortage(amounts, tree=tree), shared=shared)
+        match lack.requirement:
+            case Amount(name, needed) if name not in self._state(lack).inventories:
+                return replace(lack, requirement=HasInventory(name, needed))
+        return lack
 
-    def improved(self, lacks: Sequence[Unmet], assignment: Assignment) -> "_Root":
+    def _state(self, lack: Lack) -> ProviderState:
+        return self._world.entries.state(self._world.forest.row_of[lack.provider])
+
+    def improved(self, lacks: Sequence[Lack], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""
         met_joints = [joint for joint in self._joints if joint not in assignment.given_up]
         request = with_only(self._slotted, met_joints).request
+        asked, changed = self._slotted.request, dict[str, ProviderState]()
+        unwanted = forbidden_names(asked.of_root).union(*(each.unwanted for each in asked.groups))
         for lack in lacks:
             requirement = lack.requirement
             if isinstance(requirement, ProviderRequirement) and not requirement.can_be_granted:
                 request = without_in(request, lack.group, requirement)
-        slotted = SlottedRequest.of(request)
-        asked, changed = self._slotted.request, dict[int, ProviderState]()
-        unwanted = forbidden_names(asked.of_root).union(*(each.unwanted for each in asked.groups))
-        for lack in lacks:
-            for row in self._rows(lack):
-                state = changed.get(row, self._world.entries.state(row))
-                changed[row] = _with(state, lack, unwanted)
-        world = self._world.apply(changed.values())
-        return _Root(world, slotted, self.name.uuid, self._deadline)
+            states = [self._state(lack)]
+            if isinstance(requirement, AmountTogether):
+                states = [self._world.entries.state(row) for row in self.usable_rows]
+            for state in states:
+                uuid = state.provider.uuid
+                changed[uuid] = _with(changed.get(uuid, state), lack, unwanted)
+        world, uuid = self._world.apply(changed.values()), self._world.forest.uuids[self._root]
+        return _Root(world, SlottedRequest.of(request), uuid, self._deadline)
 
     def fits(self) -> bool:
         """Return whether the search has a candidate.  Raises: SearchDeadlineExceeded."""
         only_root = mask_of(numbers([self._root]), self._world.size)
         fitting = FittingRoots(self._world, self._deadline).of(self._slotted, only_root)
         return bool(fitting[self._root])
-
-    def _rows(self, lack: Unmet) -> list[int]:
-        if lack.shortage and lack.shortage.is_sum:
-            return self._usable_rows
-        return [self._world.forest.row_of[lack.provider.uuid]]
 
 
 def _first(domain: Domain) -> int:
@@ -366,24 +344,25 @@ def _waived(given_up: Collection[JointCondition]) -> set[str]:
     return {joint.resource_class for joint in given_up if isinstance(joint, AmountTogether)}
 
 
-def _with(state: ProviderState, lack: Unmet, unwanted: frozenset[str]) -> ProviderState:
+def _with(state: ProviderState, lack: Lack, unwanted: frozenset[str]) -> ProviderState:
     """Return the provider with the missing names or amount, or without the forbidden names.
 
     Of alternatives, ``unwanted`` names are not given, unless all are unwanted.
     """
-    requirement, shortage, names = lack.requirement, lack.shortage, frozenset(lack.names)
-    if isinstance(requirement, ProviderRequirement) and names:
-        given = names - unwanted or names
-        present: frozenset[str] = getattr(state, requirement.subject)
-        after = present - names if requirement.is_forbidding else present | given
-        changed: dict[str, Any] = {requirement.subject: after}
-        return replace(state, **changed)
-    if not shortage:
-        return state
-    name, needed = shortage.amounts.resource_class, shortage.amounts.needed
-    if shortage.is_sum and name not in state.inventories:
-        return state
-    return _with_amount(state, name, needed)
+    match lack.requirement:
+        case ProviderRequirement() as requirement if lack.names:
+            names = frozenset(lack.names)
+            present: frozenset[str] = getattr(state, requirement.subject)
+            given = present | (names - unwanted or names)
+            changed: Any = {
+                requirement.subject: present - names if requirement.is_forbidding else given
+            }
+            return replace(state, **changed)
+        case Amount(name, amount):
+            return _with_amount(state, name, amount)
+        case AmountTogether(name) as joint if name in state.inventories:
+            return _with_amount(state, name, joint.needed)
+    return state
 
 
 def _with_amount(state: ProviderState, name: str, amount: int) -> ProviderState:

@@ -8,17 +8,11 @@ identifies by UUID.
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from placement.core.text import Names, timestamp
 from placement_insight.documents import Json, document
-from placement_insight.explain.facts import (
-    Beside,
-    CapacityFacts,
-    Facts,
-    ProviderName,
-    TraitFacts,
-    TreeAmounts,
-)
+from placement_insight.explain.facts import Facts, ProviderName, TraitFacts, UnmetFacts
 from placement_insight.explain.model import Completeness, Explanation, Unmet
 
 
@@ -77,9 +71,7 @@ def _numbered(explanation: Explanation) -> Iterator[Json]:
         yield {"group": group.suffix, "number": number, "text": text}
 
 
-def _fields(
-    value: Facts | ProviderName | CapacityFacts | TreeAmounts | Beside, suffix: str = ""
-) -> Json:
+def _fields(value: Facts | ProviderName | UnmetFacts, suffix: str = "") -> Json:
     """Return the fields that are not None; the requirement of a fact is spelled."""
     if isinstance(value, TraitFacts) and value.excluded:
         provider, requirement = value.excluded.provider, value.excluded.requirement
@@ -92,11 +84,8 @@ def _fields(
 
 
 def _unmet(unmet: Unmet, names: Names) -> Json:
-    shortage: Json = {}
-    if unmet.shortage:
-        others = {"tree": unmet.shortage.tree, "beside": unmet.shortage.beside}
-        shortage = {name: _fields(each) for name, each in others.items() if each}
-        shortage |= _fields(unmet.shortage.amounts)
+    facts: dict[str, Any] = {**_fields(unmet.facts)}
+    amounts = facts.pop("amounts", {})
     return {
         "code": unmet.requirement.code,
         "group": unmet.group,
@@ -104,7 +93,7 @@ def _unmet(unmet: Unmet, names: Names) -> Json:
         "provider": _fields(unmet.provider),
         **({unmet.requirement.subject: unmet.names} if unmet.names else {}),
         **({"shared": True} if unmet.shared else {}),
-        **({"unused": _fields(unmet.unused)} if unmet.unused else {}),
-        **shortage,
+        **facts,
+        **amounts,
         "text": unmet.text(names),
     }

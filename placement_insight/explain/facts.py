@@ -1,9 +1,10 @@
-"""The facts about providers: in a row of the funnel, and beside an unmet requirement."""
+"""The facts about providers: in a row of the funnel, and of an unmet requirement."""
 
 # ruff: noqa: D102 - the base class documents the methods of all facts
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from placement.core.requirement import Requirement
 from placement.core.text import Names
@@ -316,22 +317,7 @@ def _best(provider: ProviderName, needed: int, free: int) -> str:
     return f"best: {provider.name} has {free} free" if free < needed else ""
 
 
-# --- beside an unmet requirement
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """The amounts of one provider, or with ``is_sum`` of all providers that the root can use.
-
-    ``tree`` is set if several providers of the tree have the amount together, and ``beside`` if
-    another provider has the class: of the tree, beside other classes of the group; or of another
-    tree, if no provider that the root can use has it.
-    """
-
-    amounts: CapacityFacts
-    is_sum: bool = False
-    tree: TreeAmounts | None = None
-    beside: "Beside | None" = None
+# --- facts of an unmet requirement
 
 
 class Link(StrEnum):
@@ -366,3 +352,66 @@ class Beside:
             case Link.TREE:
                 which = "has it, in another tree"
         return f"{self.provider.name} {which}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoAmounts:
+    """No facts: a condition without an amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedAtRoot:
+    """The root has the trait, which counts only at providers of the amounts: it is none."""
+
+    unused: ProviderName
+
+
+@dataclass(frozen=True, slots=True)
+class OfAmount:
+    """``amounts`` are of one provider, or of all providers that the root can use."""
+
+    amounts: CapacityFacts
+
+
+class NotFree(OfAmount):
+    """A provider has too little free."""
+
+    __slots__ = ()
+
+
+class NotInUnits(OfAmount):
+    """The units of a provider do not admit the amount."""
+
+    __slots__ = ()
+
+
+class SumIsShort(OfAmount):
+    """The providers have too little together, or not in the amounts of the groups."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTogether(OfAmount):
+    """Several providers of the tree have the amount together, and none has it alone."""
+
+    tree: TreeAmounts
+
+
+@dataclass(frozen=True, slots=True)
+class Absent(OfAmount):
+    """No provider that the root can use has the class; one of another tree may have it."""
+
+    beside: Beside | None
+
+
+@dataclass(frozen=True, slots=True)
+class Apart(OfAmount):
+    """Another provider of the tree has the class, but not the other classes of the group."""
+
+    beside: Beside
+
+
+UnmetFacts: TypeAlias = (
+    NoAmounts | UnusedAtRoot | NotFree | NotInUnits | SumIsShort | OnlyTogether | Absent | Apart
+)

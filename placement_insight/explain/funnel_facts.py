@@ -195,8 +195,8 @@ def _considered(
     is_free = considered & (column.allocatable > 0) & lost[trees]
     total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
     root = int(np.argmax(total))
-    inside = column.rows[is_free & (trees == root)].tolist()
-    tree = tree_amounts(snapshot, inside, condition.resource_class, condition.amount)
+    inside = map(snapshot.entries.state, column.rows[is_free & (trees == root)].tolist())
+    tree = tree_amounts(inside, condition.resource_class, condition.amount)
     return considered, replace(tree, provider=named(snapshot, root)) if tree else None
 
 

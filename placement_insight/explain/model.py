@@ -30,12 +30,13 @@ from placement.core.requirement import (
     SameSubtree,
 )
 from placement.core.text import NO_NAMES, Names
+from placement_insight.explain import facts
 from placement_insight.explain.changes import Change, Remedy
 from placement_insight.explain.facts import (
     Facts,
     ProviderName,
-    Shortage,
     SumFacts,
+    UnmetFacts,
     in_group,
     outside,
 )
@@ -166,52 +167,58 @@ class FunnelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet:
-    """One requirement that a root does not meet, with the provider that comes closest to it.
+class Lack:
+    """One requirement that a root does not meet, at the provider that comes closest to it.
 
-    ``names`` are the traits or aggregates that the provider lacks, or must not have. ``shared`` is
-    whether the provider is in another tree, which shares it with the root, ``is_named`` whether
-    another provider of the tree may be meant. ``unused`` is the root, if it has a trait that
-    counts only at the providers of the amounts, of which it is none.
+    ``names`` are the traits or aggregates that the provider lacks, or must not have.
+    """
+
+    requirement: Requirement
+    group: str
+    provider: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """A lack with its facts.
+
+    ``shared`` is whether the provider is in another tree, which shares it with the root,
+    ``is_named`` whether another provider may be meant.
     """
 
     requirement: Requirement
     group: str
     provider: ProviderName
-    names: tuple[str, ...] = ()
-    shortage: Shortage | None = None
-    shared: bool = False
-    is_named: bool = False
-    unused: ProviderName | None = None
+    names: tuple[str, ...]
+    facts: UnmetFacts
+    shared: bool
+    is_named: bool
 
     def text(self, names: Names) -> str:
         """Return the requirement as amounts, or in words if it has no amounts."""
-        where, shortage = in_group(self.group, names), self.shortage
-        if shortage and shortage.tree:
-            amounts = shortage.amounts
-            return shortage.tree.together(amounts.resource_class, amounts.needed) + where
-        if self.unused:
-            traits = " or ".join(self.names)
-            return f"{self.unused.name} has {traits}, but supplies none of the amounts"
-        if shortage and shortage.beside and (others := shortage.beside.others):
-            having = f"{self.provider.name} has {' and '.join(others)}, {shortage.beside}"
-            return f"{having}, none has all{where}"
-        at = f"{self.provider.name}: " if self.shared or self.is_named else ""
-        return at + self._text_of_provider(where, names)
-
-    def _text_of_provider(self, where: str, names: Names) -> str:
-        unmet = self.requirement.unmet(names) + where
-        if self.shortage is None:
-            return unmet
-        amounts, beside = self.shortage.amounts, self.shortage.beside
-        if self.shortage.is_sum and amounts.free < amounts.needed:
-            return f"{amounts} together"
-        if isinstance(self.requirement, IsFree):
-            return f"{amounts}{where}"
-        if isinstance(self.requirement, InUnits):
-            limits = amounts.min_unit, amounts.max_unit, (amounts.step_size,)
-            return outside(amounts.resource_class, amounts.needed, *limits) + where
-        return f"{unmet}: {beside}" if beside else unmet
+        where, provider = in_group(self.group, names), self.provider.name
+        at = f"{provider}: " if self.is_named else ""
+        text = f"{at}{self.requirement.unmet(names)}{where}"
+        match self.facts:
+            case facts.UnusedAtRoot(root):
+                traits = " or ".join(self.names)
+                text = f"{root.name} has {traits}, but supplies none of the amounts"
+            case facts.OnlyTogether(amounts, tree):
+                text = tree.together(amounts.resource_class, amounts.needed) + where
+            case facts.Apart(_, beside):
+                having = f"{provider} has {' and '.join(beside.others)}"
+                text = f"{having}, {beside}, none has all{where}"
+            case facts.SumIsShort(amounts) if amounts.free < amounts.needed:
+                text = f"{amounts} together"
+            case facts.NotFree(amounts):
+                text = f"{at}{amounts}{where}"
+            case facts.NotInUnits(amounts):
+                limits = amounts.min_unit, amounts.max_unit, (amounts.step_size,)
+                text = at + outside(amounts.resource_class, amounts.needed, *limits) + where
+            case facts.Absent(_, facts.Beside() as beside):
+                text = f"{text}: {beside}"
+        return text
 
 
 class Completeness(Enum):
@@ -240,7 +247,9 @@ class NearMiss:
         """Return the requirements in words, and that all others are met if it is one condition."""
         lacks = dict.fromkeys(unmet.text(names) for unmet in self.unmet)
         is_complete = self.completeness is Completeness.CONFIRMED
-        is_all = len(lacks) == 1 and self.unmet[0].shortage is None and is_complete
+        is_all = (
+            len(lacks) == 1 and is_complete and not isinstance(self.unmet[0].facts, facts.OfAmount)
+        )
         return ", ".join(lacks) + ("; everything else fits" if is_all else "")
 
 

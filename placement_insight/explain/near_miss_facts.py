@@ -1,31 +1,18 @@
-"""The requirements that one root or provider does not meet, with the amounts."""
+"""A requirement that a root does not meet, with the facts about its provider."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from placement.core import capacity
-from placement.core.model import Inventory
+from placement.core.model import Inventory, ProviderState
 from placement.core.request import RequestGroup
-from placement.core.requirement import (
-    HasInventory,
-    MemberOf,
-    ProviderRequirement,
-    RequiredTrait,
-)
-from placement.core.search.filters import AmountCondition
+from placement.core.requirement import HasInventory, InUnits, IsFree, MemberOf, RequiredTrait
 from placement.core.snapshot.rows import mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain.facts import (
-    Beside,
-    CapacityFacts,
-    Link,
-    ProviderName,
-    Shortage,
-    TreeAmounts,
-)
-from placement_insight.explain.model import Unmet
+from placement_insight.explain import facts
+from placement_insight.explain.facts import Beside, CapacityFacts, Link, ProviderName, TreeAmounts
+from placement_insight.explain.model import AmountTogether, Lack, Unmet
 
 _NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
 
@@ -36,34 +23,61 @@ def named(snapshot: Snapshot, row: int) -> ProviderName:
     return ProviderName(provider.uuid, provider.name)
 
 
-def of_requirements(
-    snapshot: Snapshot, unmet: Iterable[ProviderRequirement], group: RequestGroup, row: int
-) -> Iterator[Unmet]:
-    """Yield requirements without amounts that a provider does not meet.
+def unmet_of(
+    snapshot: Snapshot,
+    root: int,
+    usable: Iterable[ProviderState],
+    group: RequestGroup,
+    lack: Lack,
+) -> Unmet:
+    """Return what a root lacks, with the amounts, and with what else its tree has.
 
-    If a requirement has alternatives, the alternatives that the group forbids are left out.
+    ``usable`` are the providers that the root can use.
     """
-    state, provider, unwanted = snapshot.entries.state(row), named(snapshot, row), group.unwanted
-    for requirement in unmet:
-        yield Unmet(requirement, group.suffix, provider, requirement.lacking(state, unwanted))
+    rows = snapshot.forest.members(root)
+    tree = [snapshot.entries.state(row) for row in rows]
+    row = snapshot.forest.row_of[lack.provider]
+    state, is_local, is_one_of_several = snapshot.entries.state(row), row in rows, False
+    lacking: facts.UnmetFacts = facts.NoAmounts()
+    match lack.requirement:
+        case RequiredTrait() if not group.suffix:
+            has_trait = not tree[0].traits.isdisjoint(lack.names)
+            if has_trait and tree[0].inventories.keys().isdisjoint(group.resources):
+                lacking = facts.UnusedAtRoot(named(snapshot, root))
+        case AmountTogether(name) as joint:
+            lacking = facts.SumIsShort(_amounts(usable, name, joint.needed))
+        case HasInventory(name, needed):
+            others = tuple(each for each in group.resources if each in state.inventories)
+            having = [
+                row for row, each in zip(rows, tree, strict=True) if name in each.inventories
+            ]
+            is_one_of_several = bool(group.suffix and others)
+            amounts = _amounts([state], name, needed)
+            if is_local and is_one_of_several and having:
+                lacking = facts.Apart(
+                    amounts, Beside(named(snapshot, having[0]), Link.PROVIDER, name, others)
+                )
+            else:
+                lacking = facts.Absent(amounts, _beside(snapshot, root, name))
+        case InUnits(name, needed) | IsFree(name, needed) as requirement:
+            is_one_of_several = sum(name in each.inventories for each in tree) > 1
+            amounts, together = _amounts([state], name, needed), tree_amounts(tree, name, needed)
+            kind = facts.NotFree if isinstance(requirement, IsFree) else facts.NotInUnits
+            lacking = facts.OnlyTogether(amounts, together) if together else kind(amounts)
+    return Unmet(
+        lack.requirement,
+        lack.group,
+        named(snapshot, row),
+        lack.names,
+        lacking,
+        shared=not is_local,
+        is_named=not is_local or (is_one_of_several and row != root),
+    )
 
 
-def of_amount(
-    snapshot: Snapshot, condition: AmountCondition, suffix: str, row: int
-) -> Iterator[Unmet]:
-    """Yield what a provider lacks for an amount: an inventory, a unit, free capacity."""
-    present = condition.present
-    masks = (~present, present & ~condition.unit, present & ~condition.free)
-    for requirement, fails in zip(condition.requirements, masks, strict=True):
-        if fails[row]:
-            amounts = amounts_of(snapshot, [row], condition.resource_class, condition.amount)
-            provider = named(snapshot, row)
-            yield Unmet(requirement, suffix, provider, shortage=Shortage(amounts))
-
-
-def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) -> CapacityFacts:
-    """Return the sums of inventories and usage of a class over the providers of the rows."""
-    usages = list(_usages(snapshot, rows, name))
+def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> CapacityFacts:
+    """Return the sums of inventories and usage of a class over some providers."""
+    usages = list(_usages(providers, name))
     inventories = [inventory for inventory, _ in usages] or [_NO_INVENTORY]
     total = sum(capacity.integer_capacity(inventory) for inventory, _ in usages)
     used = sum(amount for _, amount in usages)
@@ -81,7 +95,7 @@ def amounts_of(snapshot: Snapshot, rows: Iterable[int], name: str, needed: int) 
     )
 
 
-def beside(snapshot: Snapshot, root: int, name: str) -> Beside | None:
+def _beside(snapshot: Snapshot, root: int, name: str) -> Beside | None:
     """Return a provider of another tree that has a class, and why the root cannot use it.
 
     It is in an aggregate of the root's tree, or shares its inventory with others, or has the name
@@ -106,41 +120,17 @@ def beside(snapshot: Snapshot, root: int, name: str) -> Beside | None:
     return None if part is None else Beside(part, Link.TREE, name)
 
 
-def in_tree_of(snapshot: Snapshot, root: int, group: RequestGroup, lack: Unmet) -> Unmet:
-    """Return an unmet requirement of a root with what else its tree has, for the sentence."""
-    states = [snapshot.entries.state(row) for row in snapshot.forest.members(root)]
-    provider = next((each for each in states if each.provider.uuid == lack.provider.uuid), None)
-    if isinstance(lack.requirement, RequiredTrait) and not group.suffix:
-        has_trait = not states[0].traits.isdisjoint(lack.names)
-        is_unused = has_trait and states[0].inventories.keys().isdisjoint(group.resources)
-        return replace(lack, unused=named(snapshot, root)) if is_unused else lack
-    shortage = lack.shortage
-    if provider is None or shortage is None or shortage.is_sum:
-        return lack
-    name, is_child = shortage.amounts.resource_class, provider is not states[0]
-    having = [each.provider for each in states if name in each.inventories]
-    if not isinstance(lack.requirement, HasInventory):
-        return replace(lack, is_named=is_child and len(having) > 1)
-    others = tuple(each for each in group.resources if each in provider.inventories)
-    if not (group.suffix and others and having):
-        return replace(lack, is_named=is_child and bool(group.suffix and others))
-    beside = Beside(ProviderName(having[0].uuid, having[0].name), Link.PROVIDER, name, others)
-    return replace(lack, shortage=replace(shortage, beside=beside))
-
-
-def tree_amounts(
-    snapshot: Snapshot, rows: Iterable[int], name: str, needed: int
-) -> TreeAmounts | None:
+def tree_amounts(providers: Iterable[ProviderState], name: str, needed: int) -> TreeAmounts | None:
     """Return the free amounts of providers that have the needed amount only together."""
-    amounts = (capacity.allocatable(*usage) for usage in _usages(snapshot, rows, name))
+    amounts = (capacity.allocatable(*usage) for usage in _usages(providers, name))
     free = [amount for amount in amounts if amount > 0]
     if sum(free) < needed or max(free) >= needed:
         return None
     return TreeAmounts(sum(free), len(free), max(free))
 
 
-def _usages(snapshot: Snapshot, rows: Iterable[int], name: str) -> Iterator[tuple[Inventory, int]]:
+def _usages(providers: Iterable[ProviderState], name: str) -> Iterator[tuple[Inventory, int]]:
     """Yield the inventories of a class of the providers that have one, and the used amounts."""
-    for state in map(snapshot.entries.state, rows):
+    for state in providers:
         if name in state.inventories:
             yield state.inventories[name], state.used.get(name, 0)

@@ -206,7 +206,7 @@ def improved(state: ProviderState, lack: Unmet, alternative: str) -> ProviderSta
             return replace(state, traits=state.traits | {alternative})
         case MemberOf() | InEach():
             return replace(state, aggregates=state.aggregates | {alternative})
-    amounts = lack.shortage.amounts
+    amounts = lack.facts.amounts
     return raised(state, amounts.resource_class, amounts.needed)
 
 
@@ -223,7 +223,7 @@ def with_each(world: World, lacks: dict[Unmet, str]) -> World:
             name = lack.requirement.resource_class
             for uuid, state in states.items():
                 if name in state.inventories:
-                    states[uuid] = raised(state, name, lack.shortage.amounts.needed)
+                    states[uuid] = raised(state, name, lack.facts.amounts.needed)
         elif not isinstance(lack.requirement, OF_REQUEST):
             state = states[lack.provider.uuid]
             states[lack.provider.uuid] = improved(state, lack, alternative)
@@ -349,7 +349,7 @@ def test_the_amounts_are_those_of_the_provider(world: World, request: CandidateR
     for miss in explained(world, request).near_misses:
         for each in miss.unmet:
             if isinstance(each.requirement, InUnits | IsFree):
-                amounts = each.shortage.amounts
+                amounts = each.facts.amounts
                 state = oracle.states[each.provider.uuid]
                 inventory = state.inventories[amounts.resource_class]
                 used = state.used.get(amounts.resource_class, 0)

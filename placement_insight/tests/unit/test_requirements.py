@@ -24,7 +24,7 @@ NAMED_IN = {
     "placement_insight.explain.funnel_facts": "facts of some kinds, in addition to the sentence",
     "placement_insight.explain.groups": "with one suffixed group, isolate is no condition",
     "placement_insight.explain.model": "the order of the funnel; amounts of a provider",
-    "placement_insight.explain.near_miss_facts": "a provider in an aggregate of the root",
+    "placement_insight.explain.near_miss_facts": "the facts of an amount are not those of a trait",
     "placement_insight.explain.near_misses": "a class without inventory counts twice",
     "placement_insight.explain.relaxations": "same_subtree that the API requires",
     "parse.candidates": "creates them",
