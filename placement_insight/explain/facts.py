@@ -110,6 +110,31 @@ class TreeFacts(Facts):
 
 
 @dataclass(frozen=True, slots=True)
+class Unused:
+    """Lost roots of whose trees a provider has the names, and does not have all classes.
+
+    ``provider`` is the first one. If it is not ``partly`` used, it has none of the classes.
+    """
+
+    provider: ProviderName
+    roots: int
+    names: tuple[str, ...]
+    is_all: bool
+    partly: bool
+
+    @property
+    def supplied(self) -> str:
+        """What the provider supplies."""
+        return f"{'not all' if self.partly else 'none'} of the amounts"
+
+    def note(self, verb: str, verbs: str) -> str:
+        """Return the providers in words; ``verb`` is that of one, ``verbs`` that of several."""
+        others = f" and {self.roots - 1:,} more" if self.roots > 1 else ""
+        supplying = f"{verbs}, but supply" if others else f"{verb}, but supplies"
+        return f"{self.provider.name}{others} {supplying} {self.supplied}"
+
+
+@dataclass(frozen=True, slots=True)
 class OutsideSharer:
     """A sharing provider outside the aggregate, which lost roots in the aggregate need."""
 
@@ -125,6 +150,7 @@ class MemberFacts(Facts):
     members: int
     outside: OutsideSharer | None = None
     also_excluded: tuple[str, ...] | None = None
+    unused: Unused | None = None
 
     def note(self, _names: Names) -> str:
         if self.also_excluded:
@@ -132,7 +158,7 @@ class MemberFacts(Facts):
         if not self.members:
             return "the aggregate has no providers"
         if (outside := self.outside) is None:
-            return ""
+            return self.unused.note("is", "are") if self.unused else ""
         classes = ", ".join(outside.resource_classes)
         others = f"{outside.roots:,} that are"
         return f"{outside.provider.name}, which shares {classes} with {others}, is not"
@@ -147,42 +173,34 @@ class Excluded:
 
 
 @dataclass(frozen=True, slots=True)
-class UnusedTrait:
-    """Lost roots that have the trait, and supply none of the amounts: of them, the first."""
-
-    provider: ProviderName
-    roots: int
-    names: tuple[str, ...]
-    is_all: bool
-
-
-@dataclass(frozen=True, slots=True)
 class TraitFacts(Facts):
-    """The number of providers with the trait; the classes that none of them has; one excluded."""
+    """The number of providers with the trait; the classes that none of them has; one excluded.
+
+    ``together`` is whether a provider may have some of the classes.
+    """
 
     providers: int
     without: tuple[str, ...] | None = None
+    together: bool | None = None
     excluded: Excluded | None = None
-    unused: UnusedTrait | None = None
+    unused: Unused | None = None
 
     def phrase(self) -> str:
-        if self.unused is None or not self.unused.is_all:
+        if (unused := self.unused) is None or not unused.is_all:
             return ""
-        return f"{' or '.join(self.unused.names)} only on a root that supplies none of the amounts"
+        return f"{' or '.join(unused.names)} only on a provider that supplies {unused.supplied}"
 
     def note(self, names: Names) -> str:
         if not self.providers:
             return "no provider has it"
-        if unused := self.unused:
-            others = f" and {unused.roots - 1:,} more" if unused.roots > 1 else ""
-            verbs = "have it, but supply" if others else "has it, but supplies"
-            return f"{unused.provider.name}{others} {verbs} none of the amounts"
+        if self.unused:
+            return self.unused.note("has it", "have it")
         if excluded := self.excluded:
             reason = excluded.requirement.unmet(names)
             return f"{excluded.provider.name} has it, excluded: {reason}"
         if self.without is None:
             return ""
-        classes = " or ".join(self.without)
+        classes = (" and " if self.together else " or ").join(self.without)
         return (
             f"{_having(self.providers)}, {'not' if self.providers == 1 else 'none'} with {classes}"
         )
@@ -360,8 +378,8 @@ class NoAmounts:
 
 
 @dataclass(frozen=True, slots=True)
-class UnusedAtRoot:
-    """The root has the trait, which counts only at providers of the amounts: it is none."""
+class UnusedTrait:
+    """A provider has the trait, which counts only at providers of the amounts: it is none."""
 
     unused: ProviderName
 
@@ -413,5 +431,5 @@ class Apart(OfAmount):
 
 
 UnmetFacts: TypeAlias = (
-    NoAmounts | UnusedAtRoot | NotFree | NotInUnits | SumIsShort | OnlyTogether | Absent | Apart
+    NoAmounts | UnusedTrait | NotFree | NotInUnits | SumIsShort | OnlyTogether | Absent | Apart
 )

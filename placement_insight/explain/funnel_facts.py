@@ -10,7 +10,14 @@ from functools import reduce
 
 import numpy as np
 
-from placement.core.requirement import InEach, InTree, MemberOf, RequiredTrait, RootTrait
+from placement.core.requirement import (
+    InEach,
+    InTree,
+    MemberOf,
+    ProviderRequirement,
+    RequiredTrait,
+    RootTrait,
+)
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SlottedRequest
@@ -32,7 +39,7 @@ from placement_insight.explain.facts import (
     TreeAmounts,
     TreeFacts,
     UnitFacts,
-    UnusedTrait,
+    Unused,
 )
 from placement_insight.explain.groups import Group, Providers, meeting, reached_roots
 from placement_insight.explain.near_miss_facts import named, tree_amounts
@@ -58,15 +65,18 @@ def of_condition(snapshot: Snapshot, group: Group, condition: Condition, lost: M
             return TreeFacts(uuid in snapshot.forest.row_of)
         case RequiredTrait() as requirement:
             having = requirement.providers(snapshot)
-            unused = _unused(snapshot, group, requirement, having, lost)
             facts = _trait_facts(snapshot, group, condition, int(np.count_nonzero(having)))
-            return replace(facts, unused=unused)
+            if facts.without:  # says the same of other providers than roots
+                having = having & snapshot.forest.is_root
+            return replace(facts, unused=_unused(snapshot, group, requirement, having, lost))
         case MemberOf() | InEach() as requirement:
-            names = requirement.names
+            names, having = requirement.names, requirement.providers(snapshot)
+            is_one = isinstance(requirement, MemberOf)
             return MemberFacts(
-                members=int(np.count_nonzero(requirement.providers(snapshot))),
+                members=int(np.count_nonzero(having)),
                 outside=_shared_from_outside(snapshot, group, condition, lost),
                 also_excluded=names if group.group.unwanted.issuperset(names) else None,
+                unused=_unused(snapshot, group, requirement, having, lost) if is_one else None,
             )
     return Facts()
 
@@ -103,17 +113,22 @@ def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
 
 
 def _unused(
-    snapshot: Snapshot, group: Group, requirement: RequiredTrait, having: Mask, lost: Mask
-) -> UnusedTrait | None:
-    """Return the lost roots with the trait and none of the classes of the unsuffixed group."""
-    if group.suffix:
+    snapshot: Snapshot, group: Group, requirement: ProviderRequirement, having: Mask, lost: Mask
+) -> Unused | None:
+    """Return the lost roots of whose trees a provider has the names, and not all classes."""
+    present = [amount.present for need in group.needs for amount in need.amounts]
+    having = having & lost[snapshot.forest.root]
+    rows = np.flatnonzero(having & ~reduce(np.logical_and, present, having))
+    if not len(rows):
         return None
-    present = (amount.present for need in group.needs for amount in need.amounts)
-    roots = np.flatnonzero(lost & having & ~reduce(np.logical_or, present)).tolist()
-    if not roots:
-        return None
-    is_all = len(roots) == int(np.count_nonzero(lost))
-    return UnusedTrait(named(snapshot, roots[0]), len(roots), requirement.names, is_all)
+    first, roots = rows.item(0), len(np.unique(snapshot.forest.root[rows]))
+    return Unused(
+        named(snapshot, first),
+        roots,
+        requirement.names,
+        is_all=roots == int(np.count_nonzero(lost)),
+        partly=any(bool(mask[first]) for mask in present),
+    )
 
 
 def _trait_facts(
@@ -126,7 +141,8 @@ def _trait_facts(
     able = [(need, meeting(condition) & need.considered) for need in group.needs]
     classes = [amount.resource_class for need in group.needs for amount in need.amounts]
     if not any(providers.any() for _, providers in able):
-        return TraitFacts(having, without=tuple(classes) or None)
+        together = (len(classes) > 1 and bool(group.suffix)) or None
+        return TraitFacts(having, without=tuple(classes) or None, together=together)
     for need, providers in able:
         for other in need.conditions:
             failing = np.flatnonzero((providers & ~meeting(other)).any(axis=0)).tolist()

@@ -201,9 +201,9 @@ class Unmet:
         at = f"{provider}: " if self.is_named else ""
         text = f"{at}{self.requirement.unmet(names)}{where}"
         match self.facts:
-            case facts.UnusedAtRoot(root):
+            case facts.UnusedTrait(other):
                 traits = " or ".join(self.names)
-                text = f"{root.name} has {traits}, but supplies none of the amounts"
+                text = f"{other.name} has {traits}, but supplies none of the amounts"
             case facts.OnlyTogether(amounts, tree):
                 text = tree.together(amounts.resource_class, amounts.needed) + where
             case facts.Apart(_, beside):

@@ -1,17 +1,39 @@
 """A requirement that a root does not meet, with the facts about its provider."""
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory, ProviderState
 from placement.core.request import RequestGroup
-from placement.core.requirement import HasInventory, InUnits, IsFree, MemberOf, RequiredTrait
+from placement.core.requirement import (
+    HasInventory,
+    InUnits,
+    IsFree,
+    MemberOf,
+    ProviderRequirement,
+    RequiredTrait,
+)
 from placement.core.snapshot.rows import mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain import facts
-from placement_insight.explain.facts import Beside, CapacityFacts, Link, ProviderName, TreeAmounts
+from placement_insight.explain.facts import (
+    Absent,
+    Apart,
+    Beside,
+    CapacityFacts,
+    Link,
+    NoAmounts,
+    NotFree,
+    NotInUnits,
+    OnlyTogether,
+    ProviderName,
+    SumIsShort,
+    TreeAmounts,
+    UnmetFacts,
+    UnusedTrait,
+)
 from placement_insight.explain.model import AmountTogether, Lack, Unmet
 
 _NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
@@ -32,47 +54,69 @@ def unmet_of(
 ) -> Unmet:
     """Return what a root lacks, with the amounts, and with what else its tree has.
 
-    ``usable`` are the providers that the root can use.
+    ``usable`` are the providers that the root can use. The provider is named if the sentence
+    would be false of another provider of the tree.
     """
-    rows = snapshot.forest.members(root)
-    tree = [snapshot.entries.state(row) for row in rows]
     row = snapshot.forest.row_of[lack.provider]
-    state, is_local, is_one_of_several = snapshot.entries.state(row), row in rows, False
-    lacking: facts.UnmetFacts = facts.NoAmounts()
+    provider, shared = named(snapshot, row), row not in snapshot.forest.members(root)
+    is_named, own = False, cast("UnmetFacts", NoAmounts())
     match lack.requirement:
-        case RequiredTrait() if not group.suffix:
-            has_trait = not tree[0].traits.isdisjoint(lack.names)
-            if has_trait and tree[0].inventories.keys().isdisjoint(group.resources):
-                lacking = facts.UnusedAtRoot(named(snapshot, root))
+        case ProviderRequirement() as condition:
+            own, others = _of_condition(snapshot, root, group, condition, lack.names)
+            may_be_root = not group.suffix or condition.is_forbidding
+            is_named = others and not (row == root and may_be_root)
         case AmountTogether(name) as joint:
-            lacking = facts.SumIsShort(_amounts(usable, name, joint.needed))
-        case HasInventory(name, needed):
-            others = tuple(each for each in group.resources if each in state.inventories)
-            having = [
-                row for row, each in zip(rows, tree, strict=True) if name in each.inventories
-            ]
-            is_one_of_several = bool(group.suffix and others)
-            amounts = _amounts([state], name, needed)
-            if is_local and is_one_of_several and having:
-                lacking = facts.Apart(
-                    amounts, Beside(named(snapshot, having[0]), Link.PROVIDER, name, others)
-                )
-            else:
-                lacking = facts.Absent(amounts, _beside(snapshot, root, name))
-        case InUnits(name, needed) | IsFree(name, needed) as requirement:
-            is_one_of_several = sum(name in each.inventories for each in tree) > 1
-            amounts, together = _amounts([state], name, needed), tree_amounts(tree, name, needed)
-            kind = facts.NotFree if isinstance(requirement, IsFree) else facts.NotInUnits
-            lacking = facts.OnlyTogether(amounts, together) if together else kind(amounts)
-    return Unmet(
-        lack.requirement,
-        lack.group,
-        named(snapshot, row),
-        lack.names,
-        lacking,
-        shared=not is_local,
-        is_named=not is_local or (is_one_of_several and row != root),
-    )
+            own = SumIsShort(_amounts(usable, name, joint.needed))
+        case HasInventory() | InUnits() | IsFree() as amount:
+            own, others = _of_amount(snapshot, root, group, amount, row)
+            is_named = others and row != root
+    facts = lack.requirement, lack.group, provider, lack.names, own
+    return Unmet(*facts, shared=shared, is_named=shared or is_named)
+
+
+def _of_condition(
+    snapshot: Snapshot,
+    root: int,
+    group: RequestGroup,
+    condition: ProviderRequirement,
+    names: Iterable[str],
+) -> tuple[UnmetFacts, bool]:
+    """Return the facts of a condition, and whether a provider of the tree meets it.
+
+    A provider without a class of the group may well have no forbidden trait.
+    """
+    met, states = condition.providers(snapshot), snapshot.entries.state
+    meeting = [row for row in snapshot.forest.members(root) if met[row]]
+    serving = [row for row in meeting if states(row).inventories.keys() & group.resources.keys()]
+    if isinstance(condition, RequiredTrait) and not group.suffix and not serving:
+        having = (row for row in meeting if not states(row).traits.isdisjoint(names))
+        if (row := next(having, None)) is not None:
+            return UnusedTrait(named(snapshot, row)), True
+    return NoAmounts(), bool(serving if condition.is_forbidding else meeting)
+
+
+def _of_amount(
+    snapshot: Snapshot,
+    root: int,
+    group: RequestGroup,
+    requirement: HasInventory | InUnits | IsFree,
+    row: int,
+) -> tuple[UnmetFacts, bool]:
+    """Return the facts of an amount, and whether another provider of the tree may be meant."""
+    name, needed = requirement.resource_class, requirement.amount
+    rows, states = snapshot.forest.members(root), snapshot.entries.state
+    amounts = _amounts([states(row)], name, needed)
+    having = [at for at in rows if name in states(at).inventories]
+    if not isinstance(requirement, HasInventory):
+        together = tree_amounts(map(states, rows), name, needed)
+        kind = NotFree if isinstance(requirement, IsFree) else NotInUnits
+        return OnlyTogether(amounts, together) if together else kind(amounts), len(having) > 1
+    classes = tuple(each for each in group.resources if each in states(row).inventories)
+    if group.suffix and classes and having and row in rows:
+        beside = Beside(named(snapshot, having[0]), Link.PROVIDER, name, classes)
+        return Apart(amounts, beside), True
+    is_one_of_several = bool(having) or bool(group.suffix and classes)
+    return Absent(amounts, _beside(snapshot, root, name)), is_one_of_several
 
 
 def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> CapacityFacts:

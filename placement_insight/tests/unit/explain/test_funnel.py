@@ -225,3 +225,41 @@ def test_an_aggregate_that_is_required_and_excluded():
     assert (
         "also_excluded" not in as_json(explained("h2 VCPU=8", alternatives))["funnel"][0]["detail"]
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "note"),
+    [
+        (
+            "resources=CUSTOM_GPU:1&required=CUSTOM_DISK",
+            "no trait CUSTOM_DISK",
+            "1 provider has it, not with CUSTOM_GPU",
+        ),
+        (
+            "resources1=VCPU:1,MEMORY_MB:1&required1=CUSTOM_NODE",
+            "no trait CUSTOM_NODE in group 1",
+            "1 provider has it, not with VCPU and MEMORY_MB",
+        ),
+        (
+            "resources1=VCPU:1,MEMORY_MB:1&member_of1=@y",
+            "not in aggregate @y in group 1",
+            "node is, but supplies not all of the amounts",
+        ),
+        (
+            "resources1=CUSTOM_GPU:1&member_of1=@x",
+            "not in aggregate @x in group 1",
+            "h is, but supplies none of the amounts",
+        ),
+    ],
+)
+def test_a_provider_that_has_it_but_cannot_serve_the_group_is_named(query, text, note):
+    world = """
+        h     @x
+          both VCPU=8 MEMORY_MB=9
+          node VCPU=8 @y +CUSTOM_NODE
+          card CUSTOM_GPU=1
+          disk DISK_GB=9 +CUSTOM_DISK
+    """
+    (row, *_) = as_json(explained(world, query))["funnel"]
+    said = row["text"].replace(aggregate_uuid("x"), "@x").replace(aggregate_uuid("y"), "@y")
+    assert (said, row["note"]) == (text, note)

@@ -8,6 +8,7 @@ import pytest
 from placement.core.requirement import MemberOf
 from placement.core.search.deadline import Deadline
 from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.support.worlds import aggregate_uuid
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
 from placement_insight.explain.model import Completeness
@@ -231,7 +232,7 @@ def test_a_trait_does_not_count_on_a_root_that_supplies_nothing(amounts):
     )
     alone = world.partition("\nother")[0]
     (row,) = as_json(explained(alone, query))["funnel"]
-    assert row["text"] == "CUSTOM_OFF only on a root that supplies none of the amounts"
+    assert row["text"] == "CUSTOM_OFF only on a provider that supplies none of the amounts"
     assert row["detail"]["unused"]["roots"] == 1
 
 
@@ -253,3 +254,37 @@ def test_one_of_several_nodes_is_named():
     world = "h\n  node0 VCPU=40(used=20)\n  node1 VCPU=40(used=30)\n  card CUSTOM_GPU=1(used=1)"
     assert lines(world, "resources=VCPU:40") == {"h": "node0: VCPU 20 of 40"}
     assert lines(world, "resources=CUSTOM_GPU:1") == {"h": "CUSTOM_GPU 0 of 1 (in use)"}
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("resources1=CUSTOM_GPU:1&required1=CUSTOM_OFF", "card: no trait CUSTOM_OFF in group 1"),
+        ("resources1=CUSTOM_GPU:1&required1=!CUSTOM_NEW", "trait CUSTOM_NEW in group 1"),
+        ("resources1=CUSTOM_GPU:1&member_of1=@x", "card: not in aggregate @x in group 1"),
+        (
+            "resources1=SRIOV_NET_VF:1&required1=!CUSTOM_NEW&member_of1=!@y",
+            "vf0: trait CUSTOM_NEW in group 1",
+        ),
+        (
+            "resources1=VCPU:1,MEMORY_MB:1&required1=CUSTOM_NEW",
+            "card: no inventory of VCPU in group 1, card: no inventory of MEMORY_MB in group 1",
+        ),
+        (
+            "resources=CUSTOM_GPU:1&required=CUSTOM_DISK",
+            "disk has CUSTOM_DISK, but supplies none of the amounts",
+        ),
+    ],
+)
+def test_what_the_host_has_is_not_said_to_be_missing_on_it(query, text):
+    world = """
+        h     @x +CUSTOM_OFF
+          card CUSTOM_GPU=1 +CUSTOM_NEW
+          node VCPU=8
+          more MEMORY_MB=8
+          disk DISK_GB=9 +CUSTOM_DISK
+          vf0  SRIOV_NET_VF=1 +CUSTOM_NEW
+          vf1  SRIOV_NET_VF=1 @y
+    """
+    found = lines(world, query)["h"].removesuffix("; everything else fits")
+    assert found == text.replace("@x", aggregate_uuid("x"))
