@@ -17,12 +17,6 @@ from placement_insight.history.model import Record
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
-COMPUTE_NODE: Final = "COMPUTE_NODE"
-"""The trait of hosts."""
-
-DISABLED: Final = "COMPUTE_STATUS_DISABLED"
-"""The trait of hosts whose compute service is disabled."""
-
 GRACE_MINUTES: Final = 30
 MOST_OF_ONE_CODE: Final = 1000
 

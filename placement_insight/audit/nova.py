@@ -34,6 +34,7 @@ from placement_insight.audit.model import (
     Unread,
 )
 from placement_insight.documents import Response
+from placement_insight.hosts import SERVER_CLASSES
 from placement_insight.nova_lists import InvalidPage, NovaList, pages
 
 SERVERS_VERSION: Final = "2.69"
@@ -60,7 +61,7 @@ _MOVING: Final = frozenset(
 
 _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
 _DEVICES: Final = frozenset({"accel:device_profile", "pci_passthrough:alias"})
-_PLAIN: Final = frozenset(f"resources:{name}" for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"))
+_PLAIN: Final = frozenset(f"resources:{name}" for name in SERVER_CLASSES)
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 _HOSTS: Final = (_HOST, "source_node", "dest_node")
 _HIDDEN: Final = "nova does not return the host of the server to this user"

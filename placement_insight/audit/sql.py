@@ -28,8 +28,6 @@ from placement.db.tables import (
 )
 from placement.db.writes import chunks
 from placement_insight.audit.model import (
-    COMPUTE_NODE,
-    DISABLED,
     AuditedInventory,
     AuditedProvider,
     AuditedState,
@@ -38,6 +36,7 @@ from placement_insight.audit.model import (
     StrayUsage,
 )
 from placement_insight.history.sql import newest_of_inventories
+from placement_insight.hosts import COMPUTE_NODE, DISABLED
 
 _Providers = Mapping[int, AuditedProvider]
 

@@ -13,7 +13,7 @@ from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.finding import NOTICE, Commands, Finding
 from placement_insight.audit.kinds import Audit, in_order
 from placement_insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
-from placement_insight.audit.model import COMPUTE_NODE, DISABLED, FOUND, AuditedProviders, Skipped
+from placement_insight.audit.model import FOUND, AuditedProviders, Skipped
 from placement_insight.audit.text import (
     Group,
     by_provider,
@@ -29,6 +29,7 @@ from placement_insight.cli.command import Table, WrittenOutput, given, is_table
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
 from placement_insight.fitted_tables import fitted_lines
+from placement_insight.hosts import COMPUTE_NODE, DISABLED
 from placement_insight.page.feed import change_token
 
 _COLUMNS = ("code", "severity", "rows", "cause", "repair", "repair_command")

@@ -26,6 +26,7 @@ from placement_insight.cli.command import (
 )
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
+from placement_insight.hosts import SERVER_CLASSES
 
 Consumer = Response
 """A consumer of the document of ``GET /insight/consumers``."""
@@ -61,7 +62,6 @@ _OPTIONS = {
     "limit": ("--limit", "<limit>", "Number of consumers to list, at most 10000. Default: 1000."),
     "marker": ("--marker", "<marker>", "Begin after this page."),
 }
-_OF_HOSTS = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 _PROPERTIES = {"project": "project_id", "user": "user_id", "type": "type"}
 _GROUPS = (*_PROPERTIES, "host", "aggregate")
 
@@ -273,7 +273,7 @@ def _allocations(providers: Names, amounts: Mapping[str, Mapping[str, int]]) -> 
     'cn1_81:00.0: VGPU=1\ncn1: VCPU=4'
     """
     ranked = sorted(
-        amounts.items(), key=lambda allocation: not _OF_HOSTS.isdisjoint(allocation[1])
+        amounts.items(), key=lambda allocation: not SERVER_CLASSES.isdisjoint(allocation[1])
     )
     return "\n".join(
         f"{printable(providers.get(uuid, uuid))}: "

@@ -26,6 +26,7 @@ from placement_insight.cli.command import (
 from placement_insight.cli.names import CommandNames, resolve_groups
 from placement_insight.documents import Response
 from placement_insight.explain import command as explanation_command
+from placement_insight.hosts import DISABLED
 
 Provider = Response
 """A provider of the document of ``GET /insight/providers``."""
@@ -42,7 +43,6 @@ _AMOUNTS = ("largest", "free", "stranded", "limited_by")
 _OF_FLAVOR = ("claims", "at_most", "exact", "complete", "roots", "limited_by")
 _NAMES = ("name", "root", "aggregate", "root_trait")
 """The properties that identify a group of roots; the first one that it has is shown."""
-_DISABLED = "COMPUTE_STATUS_DISABLED"
 _PROVIDER_COLUMNS = ("name", "uuid", "usage")
 _LIMITS = ("total", "reserved", "allocation_ratio")
 _LONG_PROVIDER_COLUMNS = (*_PROVIDER_COLUMNS, "generation", "traits", "aggregates")
@@ -151,11 +151,11 @@ def _on_enabled_hosts(
     shape: explanation_command.Pairs, arguments: argparse.Namespace
 ) -> explanation_command.Pairs:
     """Return the shape as nova requests it; ``--query`` is used unchanged."""
-    if arguments.query or any(_DISABLED in value for _, value in shape):
+    if arguments.query or any(DISABLED in value for _, value in shape):
         return shape
     of_root = [value for name, value in shape if name == "root_required"]
     others = [pair for pair in shape if pair[0] != "root_required"]
-    return [*others, ("root_required", ",".join([*of_root, f"!{_DISABLED}"]))]
+    return [*others, ("root_required", ",".join([*of_root, f"!{DISABLED}"]))]
 
 
 class ShowProviderTree(WrittenOutput, command.Lister):

@@ -12,12 +12,12 @@ from osc_lib.exceptions import CommandError
 from placement.core import capacity
 from placement.core.model import SHARING_TRAIT, Inventory
 from placement.core.text import nouns
-from placement_insight.audit.model import COMPUTE_NODE, DISABLED
 from placement_insight.cli.cells import Shown, cells
 from placement_insight.cli.client import get
 from placement_insight.cli.command import Table, WrittenOutput, is_table
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
+from placement_insight.hosts import COMPUTE_NODE, DISABLED, NEEDS_OF_SERVERS
 
 FULL: Final = 0.95
 """A host is full if more than this share of a class is in use, as on the page."""
@@ -32,7 +32,6 @@ _FLAGS = {
     "disabled": "Only hosts that nova has disabled.",
     "reserved": "Only hosts with a class that is reserved as a whole.",
 }
-_OF_SERVERS = (("VCPU", "PCPU"), ("MEMORY_MB",), ("DISK_GB",))  # every server needs them
 _LIMITS = ("total", "reserved", "allocation_ratio")
 _LIMIT: Final = 20
 _BARS = " ▏▎▍▌▋▊▉█"
@@ -103,7 +102,8 @@ class Host:
     def fragmented(self) -> bool:
         """Whether much of a class is free that servers cannot use without another class."""
         groups = [
-            [self.amounts[name] for name in names if name in self.amounts] for names in _OF_SERVERS
+            [self.amounts[name] for name in names if name in self.amounts]
+            for names in NEEDS_OF_SERVERS
         ]
         is_limited = any(group and all(each.share > FULL for each in group) for group in groups)
         return is_limited and any(

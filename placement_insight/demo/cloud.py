@@ -18,8 +18,8 @@ from itertools import count
 
 from placement.core import capacity
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
+from placement_insight.hosts import DISABLED
 
-DISABLED = "COMPUTE_STATUS_DISABLED"
 DOMAIN = ".dc1.example.org"
 ZONES = ("az1", "az2", "az3")
 HOSTS_IN_RACK = 20

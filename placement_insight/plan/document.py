@@ -7,6 +7,7 @@ from typing import Final
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import first
 from placement_insight.documents import Json, document
+from placement_insight.hosts import SERVER_CLASSES
 from placement_insight.plan import words
 from placement_insight.plan.drain import Drain
 from placement_insight.plan.hypothetical import Taken
@@ -23,9 +24,6 @@ ASSUMES: Final = (
     "What a sharing provider supplies stays there if it also shares with the target.",
     "Nothing else changes, and the moves are made in this order.",
 )
-
-_NO_DEVICES: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB", "NET_")
-"""How the names begin of the classes that Nova moves by live migration, on any provider."""
 
 OF_GROUPS: Final = (
     "The plan keeps the rules of server groups; only Nova knows images, pinning, ports and host "
@@ -191,8 +189,9 @@ def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:
 
 def _command(snapshot: Snapshot, move: Move) -> str:
     has_devices = any(
-        snapshot.forest.root.item(row) == move.root != row and not name.startswith(_NO_DEVICES)
+        snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
         for name, row in move.allocations
+        if not name.startswith("NET_")
     )
     target = provider(snapshot, move.root)["name"]
     return words.of_move(move.holder, target, has_devices=has_devices)

@@ -15,13 +15,14 @@ from placement.parse import validation
 from placement.schemas.base import NAME, UUID, Schema, always, closed
 from placement_insight import http, policies, queries
 from placement_insight.documents import Json
+from placement_insight.hosts import COMPUTE_NODE, hosts_by
 from placement_insight.names import similar_names
 from placement_insight.plan import document, sql
 from placement_insight.plan.cells import cells_of
 from placement_insight.plan.drain import drain
 from placement_insight.plan.model import Keep, Scene, with_children
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroup, ServerGroups
-from placement_insight.plan.survival import COMPUTE_NODE, Survival, hosts_by
+from placement_insight.plan.survival import Survival
 
 MOST_PROVIDERS: Final = 500
 MOST_KEPT: Final = 100

@@ -11,16 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import combinations, islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.core.requirement import MemberOf, ProviderRequirement, RootTrait
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import NO_ROWS, Mask, Rows, mask_of, numbers
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
+from placement_insight.hosts import hosts_by, hosts_of
 from placement_insight.plan.drain import drain
 from placement_insight.plan.hypothetical import Taken, free_by_root, free_by_row
 from placement_insight.plan.model import (
@@ -40,7 +41,6 @@ _EMPTIEST = 128
 """The number of targets that the quick check tries for each root of the domain, and one more."""
 
 _AT_ONCE = 16_384
-COMPUTE_NODE: Final = "COMPUTE_NODE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,7 @@ class Outcome:
 class Survival:
     """The consumers of a snapshot by root, and what happens if hosts fail.
 
-    ``hosts`` are the roots with consumers or with the trait COMPUTE_NODE: no routed segment, and
-    no agent without parent. ``skipped`` is the number of consumers with allocations in several
-    trees.
+    ``skipped`` is the number of consumers with allocations in several trees.
     """
 
     def __init__(
@@ -93,12 +91,9 @@ class Survival:
         self._is_host = snapshot.hosts[snapshot.forest.root]
         self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
         self.skipped = 0
-        self.hosts = snapshot.hosts
+        self.hosts = hosts_of(snapshot)
         with suppress(SearchDeadlineExceeded):  # then no domain is determined
             self._read(groups, NeedsReader(snapshot, self._is_host, keep))
-            is_host = mask_of(numbers(self._by_root), snapshot.size)
-            is_host[snapshot.traits.get(COMPUTE_NODE, NO_ROWS).numbers] = True
-            self.hosts = snapshot.hosts & is_host
         self._quick = _QuickCheck(snapshot, deadline)
 
     def _read(self, groups: Iterable[Group], reader: NeedsReader) -> None:
@@ -178,14 +173,6 @@ class Survival:
             for each, count in needs.items()
         ]
         return Scene.in_order(self._snapshot, with_children(self._snapshot, domain.roots), demands)
-
-
-def hosts_by(is_host: Mask, sets: Mapping[str, Rows]) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield each aggregate or trait of hosts, in the order of their names, with the hosts."""
-    for name in sorted(sets):
-        members = sets[name].numbers
-        if hosts := members[is_host[members]].tolist():
-            yield name, hosts
 
 
 class _Target(NamedTuple):

@@ -21,6 +21,7 @@ from openstack.connection import Connection
 from osc_lib.exceptions import CommandError
 
 from placement_insight.documents import Response
+from placement_insight.hosts import DISABLED
 from placement_insight.nova_lists import InvalidPage, NovaList, pages
 
 Pairs = list[tuple[str, str]]
@@ -28,7 +29,7 @@ Pairs = list[tuple[str, str]]
 _FLAVORS: Final = NovaList("/flavors/detail", "flavors", "id", "2.61")  # with extra specs
 _ERRORS = (InvalidPage, exceptions.SDKException, ClientException)
 _NUMBERS: Final = ("vcpus", "ram", "disk", "OS-FLV-EXT-DATA:ephemeral")
-_NOT_DISABLED: Final = ("root_required", "!COMPUTE_STATUS_DISABLED")
+_NOT_DISABLED: Final = ("root_required", f"!{DISABLED}")
 _EXTRA_SPEC: Final = re.compile(r"(resources|trait)([A-Za-z0-9_-]{0,64}):([A-Z0-9_]+)")
 _PREFIXES: Final = {"required": "", "forbidden": "!"}
 _MIB_OF_GIB: Final = 1024

@@ -11,7 +11,8 @@ _STORE = {
 }
 _HTTP = {"http", "microversion", "parse", "schemas", "policies", "engine", "events"}
 _SHARED = (
-    *("documents", "fitted_tables", "http", "names", "nova_lists", "policies", "queries", "times"),
+    *("documents", "fitted_tables", "hosts", "http", "names", "nova_lists", "policies"),
+    *("queries", "times"),
 )
 _SERVICE = {*_CORE, *_STORE, *_HTTP, *(f"placement_insight.{name}" for name in _SHARED)}
 _COMMAND = {"cmd.errors", "conf.base", "db_api", "objects", "terminal"}

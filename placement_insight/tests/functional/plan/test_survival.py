@@ -12,6 +12,7 @@ from placement.core.search.deadline import Deadline
 from placement.db.tables import allocations
 from placement.tests.support.factories import new_provider, rows
 from placement.tests.support.provider_tables import snapshot_of_states
+from placement.tests.support.queries import snapshot_of
 from placement_insight.plan import sql
 from placement_insight.plan.model import Keep, NeedsReader
 from placement_insight.plan.survival import Group, Survival
@@ -124,7 +125,7 @@ def test_repeated_rows_of_a_broken_database_add_up(http, store):
 
 
 def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch):
-    hosts = [new_provider(store, VCPU=8) for _ in range(3)]
+    hosts = [new_host(http, store, VCPU=8) for _ in range(3)]
     claim(http, {hosts[0]: {"VCPU": 2}})
     monkeypatch.setattr("placement.http.request.Deadline", Ended)
     document = survival(http)
@@ -212,14 +213,8 @@ def test_groups_are_read_in_pieces_and_leave_few_objects():
 
 def test_a_domain_whose_plan_did_not_end_is_not_counted_as_determined():
     """Of two hosts, one is full: its consumers need a plan, at whose end the time is over."""
-    inventories = {"VCPU": Inventory(8, 0, 1, 8, 1, 1.0)}
-    states = [
-        ProviderState(
-            Provider(number, each, each, 0, None, each), inventories, {}, frozenset(), frozenset()
-        )
-        for number, each in enumerate((str(uuid.UUID(int=1)), str(uuid.UUID(int=2))))
-    ]
-    snapshot, groups = snapshot_of_states(states), [Group({("VCPU", 0): 8}, 2)]
+    snapshot = snapshot_of("cn1 VCPU=8(used=16)\ncn2 VCPU=8")
+    groups = [Group({("VCPU", 0): 8}, 2)]
 
     def outcomes(most):
         survival = Survival(snapshot, groups, Keep(), Deadline(most, partial(next, count())))

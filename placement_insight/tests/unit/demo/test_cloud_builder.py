@@ -7,7 +7,8 @@ import pytest
 from placement.core import capacity
 from placement.core.model import SHARING_TRAIT
 from placement.tests.support.worlds import aggregate_uuid
-from placement_insight.demo.cloud import DISABLED, DOMAIN, MODELS, TENANTS, cloud
+from placement_insight.demo.cloud import DOMAIN, MODELS, TENANTS, cloud
+from placement_insight.hosts import DISABLED
 
 
 @pytest.fixture(scope="module")
