@@ -12,6 +12,7 @@ from placement_insight.audit.kinds import KINDS
 from placement_insight.documents import VERSION
 from placement_insight.explain.records.model import INVALID_REQUEST, NO_CANDIDATES, OF_WRITES
 from placement_insight.history.model import KINDS as CHANGE_KINDS
+from placement_insight.top import STATES
 
 _TIME: Schema = {"type": "string", "format": "date-time"}
 
@@ -148,9 +149,30 @@ PROVIDERS = always(_answer(**_FEED, providers=list_of(_PROVIDER), removed=_REMOV
 PROVIDERS_LINE: Schema = {"anyOf": [_answer(**_FEED), _PROVIDER, _opened(removed=_REMOVED)]}
 """The first line, a provider, or the last line."""
 
-# --- capacity ---------------------------------------------------------------------------
+# --- top ----------------------------------------------------------------------------------
 
 _AMOUNTS = by_key(COUNT)
+_STATE: Schema = {"type": "string", "enum": list(STATES)}
+_TOP_HOST = _opened(
+    uuid=UUID,
+    name=TEXT,
+    resource_class=TEXT,
+    share={"type": "number", "minimum": 0},
+    **dict.fromkeys(("used", "usable", "reserved"), COUNT),
+    free=_AMOUNTS,
+    states=list_of(_STATE),
+)
+TOP = always(
+    _answer(
+        text=TEXT,
+        counts=_opened(**dict.fromkeys(("hosts", *STATES), COUNT)),
+        selected=COUNT,
+        hosts=list_of(_TOP_HOST),
+    )
+)
+
+# --- capacity ---------------------------------------------------------------------------
+
 _CAPACITY = {
     "claims": COUNT,
     "at_most": COUNT,

@@ -17,6 +17,7 @@ from placement_insight.plan.capacity.http import CAPACITY_QUERY
 from placement_insight.plan.http import DRAIN_BODY, SURVIVAL_BODY, SURVIVAL_QUERY
 from placement_insight.plan.room_http import ROOM
 from placement_insight.queries import NOTHING_QUERY
+from placement_insight.top import TOP_QUERY
 
 Responses = Sequence[tuple[Version, Mapping[int, Schema | None]]]
 Bodies = Sequence[tuple[Version, Schema | None]]
@@ -154,6 +155,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=PROVIDERS_QUERY,
         line=schemas.PROVIDERS_LINE,
     ),
+    ("GET", f"{UNVERSIONED}/top"): Operation(_from_snapshot(schemas.TOP), query=TOP_QUERY),
     ("GET", f"{UNVERSIONED}/requests"): Operation(_ok(schemas.REQUESTS), query=REQUESTS_QUERY),
     ("GET", f"{UNVERSIONED}/requests/summary"): Operation(
         _ok(schemas.REQUESTS_SUMMARY), query=SUMMARY_QUERY

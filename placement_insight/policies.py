@@ -15,8 +15,9 @@ EXPLAIN = _INSIGHT.rule(
 )
 PROVIDERS = _INSIGHT.rule(
     "providers",
-    "List providers with everything they have, or those that changed.",
+    "List providers with everything they have, or those that changed, or the fullest hosts.",
     "GET /providers",
+    "GET /top",
 )
 LIST_REQUESTS = _INSIGHT.rule(
     "requests:list",

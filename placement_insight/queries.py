@@ -13,6 +13,7 @@ from placement.schemas.base import Schema, Windows, always, closed
 from placement_insight.times import FORMS, time_of
 
 TIME: Schema = {"type": "string", "minLength": 1, "description": FORMS}
+FLAG: Schema = {"type": "string", "enum": ["true", "false"]}
 NOTHING_QUERY = always(closed({}))
 _NOTHING = validation.query_validators(NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)

@@ -30,6 +30,7 @@ from placement_insight.page.feed.http import list_providers
 from placement_insight.plan.capacity.http import show_capacity
 from placement_insight.plan.http import plan_drain, plan_survival, show_survival
 from placement_insight.plan.room_http import make_room
+from placement_insight.top import list_top
 
 _COUNTED = (CLIENT_REQUESTS, REQUESTS, CUT_RESPONSES, ROOTS_LEFT_OUT)
 _CANDIDATES = {"method": "GET", "route": "/allocation_candidates", "status": "200"}
@@ -84,6 +85,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     UNVERSIONED: {"GET": show_insight},
     f"{UNVERSIONED}/explanation": {"GET": explain_candidates},
     f"{UNVERSIONED}/providers": {"GET": list_providers},
+    f"{UNVERSIONED}/top": {"GET": list_top},
     f"{UNVERSIONED}/requests": {"GET": list_requests},
     f"{UNVERSIONED}/requests/summary": {"GET": summarize_requests},
     f"{UNVERSIONED}/requests/{{request_id}}": {"GET": show_request},

@@ -14,11 +14,7 @@ from placement_insight import http, policies, queries
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explained
 
-EXPLANATION_QUERY = queries.also(
-    CANDIDATES_QUERY,
-    remedies={"type": "string", "enum": ["true", "false"]},
-    root=base.UUID,
-)
+EXPLANATION_QUERY = queries.also(CANDIDATES_QUERY, remedies=queries.FLAG, root=base.UUID)
 _VALIDATORS = validation.query_validators(EXPLANATION_QUERY)
 
 

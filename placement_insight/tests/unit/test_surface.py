@@ -43,6 +43,7 @@ def test_all_paths_are_declared_with_their_methods():
         "/insight": "GET",
         "/insight/explanation": "GET",
         "/insight/providers": "GET",
+        "/insight/top": "GET",
         "/insight/requests": "GET",
         "/insight/requests/summary": "GET",
         "/insight/requests/{request_id}": "GET",

@@ -89,11 +89,12 @@ def test_hosts_are_selected_and_sorted(openstack):
     assert [row["host"] for row in openstack("placement top", "--disabled", "--empty")] == []
     shown = openstack.run("placement top", "--limit=1")
     assert shown.stderr.splitlines()[:2] == [
-        "3 hosts: 0 full, 0 empty, 0 fragmented, 0 disabled, 0 reserved",
+        "3 hosts: 0 full, 0 empty, 0 fragmented, 0 disabled, 0 reserved, 0 over capacity",
         "1 of 3 selected hosts are listed. All: --limit 0.",
     ]
     assert json.loads(openstack.run("placement top", "-f", "json", "--rack=CUSTOM_").stdout) == []
     assert "No host has VCPUS. There are: DISK_GB, " in openstack.refused(
         "placement top", "--class=VCPUS"
     )
-    assert "--limit -1 is not" in openstack.refused("placement top", "--limit=-1")
+    refused = openstack.refused("placement top", "--limit=-1")
+    assert "limit is '-1', which is not a number from 0." in refused
