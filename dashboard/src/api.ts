@@ -16,6 +16,7 @@ import type {
   RequestSummary,
   Rooms,
   Survival,
+  Top,
 } from "./documents";
 
 // A response that is not 2xx; `status` 0 means that no response arrived.
@@ -62,6 +63,10 @@ export class Api {
 
   names(): Promise<Names> {
     return this.settings.has_names ? this.json("/names") : Promise.resolve(NO_NAMES);
+  }
+
+  top(parameters: Record<string, string>): Promise<Top> {
+    return this.json(`/top?${new URLSearchParams(parameters)}`);
   }
 
   explanation(query: string): Promise<Explanation> {

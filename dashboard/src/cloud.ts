@@ -220,12 +220,17 @@ export function isFull({ capacity, used }: Amounts): boolean {
 
 // The class of which most hosts are full; of several, the one with the largest used share.
 export function scarcest(cloud: Cloud, classes: readonly string[]): string {
-  const ranked = classes.map((name) => {
-    const { capacity, used, full } = cloud.totals().get(name) ?? NO_TOTALS;
-    return { name, full, share: capacity > 0 ? used / capacity : 0 };
-  });
-  ranked.sort((a, b) => b.full - a.full || b.share - a.share);
-  return ranked[0]?.name ?? "VCPU";
+  const fullOf = (name: string) => cloud.totals().get(name)?.full ?? 0;
+  return fullest(cloud, classes).sort((a, b) => fullOf(b) - fullOf(a))[0] ?? "VCPU";
+}
+
+// The classes by their used share, the largest first.
+export function fullest(cloud: Cloud, classes: readonly string[]): string[] {
+  const share = (name: string) => {
+    const { capacity, used } = cloud.totals().get(name) ?? NO_TOTALS;
+    return capacity > 0 ? used / capacity : 0;
+  };
+  return [...classes].sort((a, b) => share(b) - share(a));
 }
 
 export function compare(a: string, b: string): number {

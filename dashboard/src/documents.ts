@@ -142,6 +142,25 @@ export interface RequestSummary {
   races: Count[];
 }
 
+// A host with the sums over its tree of one class, and what is free of all classes.
+export interface TopHost {
+  uuid: string;
+  name: string;
+  resource_class: string;
+  used: number;
+  usable: number;
+  reserved: number;
+  free: Record<string, number>;
+  states: string[];
+}
+
+export interface Top {
+  text: string;
+  counts: { hosts: number; full: number };
+  selected: number;
+  hosts: TopHost[];
+}
+
 export interface Capacity {
   query: string;
   claims: number;

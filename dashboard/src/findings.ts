@@ -9,6 +9,11 @@ export interface FindingsOfCode {
   findings: Finding[];
 }
 
+// Errors must be repaired; notices are so on purpose.
+export function errorsOf(findings: readonly Finding[]): Finding[] {
+  return findings.filter(({ severity }) => severity === "error");
+}
+
 const RANKS = { error: 0, warning: 1, notice: 2 };
 
 // Codes in the order of the audit, errors first.

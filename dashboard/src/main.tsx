@@ -3,13 +3,14 @@
 import { render } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Api, loadSettings, NO_NAMES, type Settings } from "./api";
-import type { Names } from "./documents";
+import type { Finding, Names } from "./documents";
+import { errorsOf } from "./findings";
 import { Live } from "./live";
 import { Refusals } from "./refusals";
 import { plural } from "./format";
 import { Empty } from "./parts";
 import { type Address, addressOf, parseAddress } from "./router";
-import { Provide, ProvideNow, useLoaded, useTicks } from "./state";
+import { Provide, ProvideNow, type Shared, useLoaded, useTicks } from "./state";
 import { showInTab, tabOf } from "./tab";
 import { ChangesView } from "./views/changes";
 import { CloudView, isWallboard } from "./views/cloud";
@@ -19,6 +20,7 @@ import { RequestsView } from "./views/requests";
 import { SearchView } from "./views/search";
 import { ShapeView } from "./views/shape";
 import { SurvivalView } from "./views/survival";
+import { HostsView } from "./views/top";
 import { TreeView } from "./views/tree";
 
 const REFUSALS_INTERVAL_MS = 5_000;
@@ -68,6 +70,8 @@ function View({ address }: { address: Address }) {
   switch (address.view) {
     case "tree":
       return <TreeView uuid={address.id} />;
+    case "hosts":
+      return <HostsView query={address.query} />;
     case "shape":
       return <ShapeView query={address.query} />;
     case "requests":
@@ -92,19 +96,19 @@ function View({ address }: { address: Address }) {
 }
 
 // What the view shows, for the title of the tab.
-function titleOf({ view, id }: Address, { cloud }: Live, findings: number | null): string {
+function titleOf({ view, id }: Address, { cloud }: Live, findings: Shared["findings"]): string {
   if (view === "tree") return cloud.nameOf(id);
-  if (view === "findings" && findings !== null) return plural(findings, "finding");
+  if (view === "findings" && findings !== null) return plural(errorsOf(findings).length, "error");
   return `${view.charAt(0).toUpperCase()}${view.slice(1)}`;
 }
 
 const FINDINGS_INTERVAL_MS = 300_000;
 
-// The number of findings, null if it is unknown; an audit reads whole tables, so it is rare.
-function useFindings(api: Api): number | null {
+// Null if they are unknown; an audit reads whole tables, so it is rare.
+function useFindings(api: Api): readonly Finding[] | null {
   const ticks = useTicks(FINDINGS_INTERVAL_MS);
   const { value } = useLoaded(`findings ${ticks}`, () => api.findings());
-  return value?.findings.length ?? null;
+  return value?.findings ?? null;
 }
 
 function useLive(api: Api): { live: Live; version: number } {

@@ -3,7 +3,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { type Api, RequestFailed } from "./api";
-import type { Names } from "./documents";
+import type { Finding, Names } from "./documents";
 import type { Live } from "./live";
 import type { Refusals } from "./refusals";
 
@@ -12,8 +12,8 @@ export interface Shared {
   live: Live;
   refusals: Refusals;
   names: Names;
-  // The number of findings of the audit; null if it is unknown.
-  findings: number | null;
+  // Of the audit; null if they are unknown.
+  findings: readonly Finding[] | null;
 }
 
 const SharedContext = createContext<Shared | null>(null);

@@ -11,6 +11,7 @@ import { Cards } from "./cards";
 import { type CloudChoice, choiceOf, Filters } from "./filters";
 import { HeatMap } from "./heatmap";
 import { HostTable } from "./hosts";
+import { Now } from "./now";
 import { RecentRefusals } from "./refusals";
 
 // For a screen on a wall: no controls, everything larger.
@@ -45,6 +46,7 @@ export function CloudView({ query }: { query: string }) {
   return (
     <>
       <h1 class="visually-hidden">Cloud</h1>
+      <Now />
       <Cards
         classes={classes}
         matches={isEverything(choice) ? null : matches}

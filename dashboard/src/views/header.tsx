@@ -1,6 +1,7 @@
 // The top of the page: views with their counts, search, state of the connection, installation.
 
 import { useEffect, useRef } from "preact/hooks";
+import { errorsOf } from "../findings";
 import { clock } from "../format";
 import type { Status } from "../live";
 import { type Address, addressOf } from "../router";
@@ -21,12 +22,13 @@ export function Header({ address, region }: { address: Address; region: string }
 
 function Views({ address }: { address: Address }) {
   const { refusals, findings } = useShared();
-  const current = address.view === "tree" ? "cloud" : address.view;
+  const current = ["tree", "hosts"].includes(address.view) ? "cloud" : address.view;
+  const errors = errorsOf(findings ?? []).length;
   const tab = (view: string, title: string, count = "", of = "") => (
     <a href={addressOf(view)} aria-current={current === view ? "page" : undefined}>
       {title}{" "}
       {count && (
-        <span class="badge" title={of}>
+        <span class={`badge ${of}`} title={of}>
           {count}
           <span class="visually-hidden"> {of}</span>
         </span>
@@ -40,7 +42,7 @@ function Views({ address }: { address: Address }) {
       {tab("survival", "Survival")}
       {tab("requests", "Requests", refusals.unseen, "new refusals")}
       {tab("changes", "Changes")}
-      {tab("findings", "Findings", findings ? String(findings) : "", "findings")}
+      {tab("findings", "Findings", errors > 0 ? String(errors) : "", "errors")}
     </nav>
   );
 }

@@ -23,6 +23,7 @@ PAGE = "/insight/page/"
 VIEWS = [
     "#/cloud",
     "#/cloud?wallboard=1",
+    "#/hosts",
     f"#/tree/{HOST}",
     "#/shape?resources=VCPU:999",
     "#/requests",

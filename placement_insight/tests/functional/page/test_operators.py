@@ -273,11 +273,10 @@ def test_changes_that_are_not_recorded_are_not_said_to_be_none(small_data, tmp_p
 
 
 def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, open_page):
-    findings = realistic.send("GET", "/insight/findings")["findings"]
+    document = realistic.send("GET", "/insight/findings")
+    findings = document["findings"]
     page = opened(open_page, realistic, "#/findings")
-    page.get_by_role("link", name=f"Findings {len(findings)} findings").wait_for(
-        timeout=MILLISECONDS
-    )
+    page.get_by_role("link", name="Findings", exact=True).wait_for(timeout=MILLISECONDS)
     expect(page.locator("main .note").first).to_have_text(re.compile(r"^As of \d\d:\d\d"))
     first = findings[0]["rows"]["provider"]
     panel = page.locator(".panel", has_text="reserved in use")
@@ -285,6 +284,40 @@ def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, ope
     assert findings[0]["repair_command"] in panel.inner_text()
     panel.get_by_role("link", name=first["name"]).first.click()
     page.wait_for_url(f"**/#/tree/{first['uuid']}", timeout=MILLISECONDS)
+
+
+def test_the_page_begins_with_errors_refusals_the_fullest_class_and_changes(realistic, open_page):
+    """Notices are no errors: they have no badge, and are not red."""
+    document = realistic.send("GET", "/insight/findings")
+    page = opened(open_page, realistic)
+    now = page.get_by_role("list", name="Now").get_by_role("listitem")
+    expect(now.first).to_have_text("No errors")
+    expect(now.nth(1)).to_have_text(re.compile(r"^2 refused since \d\d:00: [A-Z_]+ \d"))
+    expect(now.nth(2)).to_have_text(re.compile(r"^Fullest: [A-Z_]+ \d+ %$"))
+    expect(now.last).to_have_text(re.compile(r"^\d+ changes in the last hour$"))
+    one = [document["findings"][0] | {"severity": "error", "code": "over_capacity"}]
+    page.route(
+        "**/insight/findings", lambda route: route.fulfill(json=document | {"findings": one})
+    )
+    page.reload()
+    expect(now.first).to_have_text("1 error: over capacity")
+    page.get_by_role("link", name="Findings 1 errors").wait_for(timeout=MILLISECONDS)
+    now.first.get_by_role("link").click()
+    wait_until(lambda: page.title() == "1 error · Placement")
+
+
+def test_the_rows_of_top_are_selected_by_state_and_class(realistic, open_page):
+    top = realistic.send("GET", "/insight/top?full=true&limit=0")
+    page = opened(open_page, realistic)
+    full = f"{top['counts']['full']} of {top['counts']['hosts']} hosts full"
+    page.get_by_role("link", name=full).click()
+    expect(page.get_by_role("status").last).to_have_text(top["text"])
+    hosts = page.locator("main tbody th")
+    expect(hosts).to_have_text([host["name"] for host in top["hosts"]])
+    page.get_by_label("State").select_option("disabled")
+    expect(page.locator("main tbody td").last).to_contain_text("disabled")
+    page.get_by_label("Class").select_option("VCPU")
+    page.wait_for_url("**/#/hosts?state=disabled&class=VCPU")
 
 
 def test_the_providers_of_a_finding_are_apart(realistic, open_page):
