@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import count
 
 import sqlalchemy as sa
 
@@ -139,3 +140,18 @@ def run_before(store, *steps, is_optional: bool = False) -> Iterator[list]:
         sa.event.remove(engine, "before_cursor_execute", before)
     assert is_optional or not waiting, "a statement was never sent"
     outcomes += [each.result() for each in started]
+
+
+@contextmanager
+def executed_before(store, number: int, text: str) -> Iterator[list[str]]:
+    """Execute SQL before a statement of a write, by its number from 0; yield what was executed."""
+    engine, numbers, executed = store.engines().writer, count(), []
+
+    def before(_connection, cursor, _statement, _parameters, _context, _many):
+        if next(numbers) == number:
+            cursor.execute(text)
+            executed.append(text)
+
+    sa.event.listen(engine, "before_cursor_execute", before)
+    yield executed
+    sa.event.remove(engine, "before_cursor_execute", before)

@@ -263,3 +263,20 @@ def test_a_provider_that_has_it_but_cannot_serve_the_group_is_named(query, text,
     (row, *_) = as_json(explained(world, query))["funnel"]
     said = row["text"].replace(aggregate_uuid("x"), "@x").replace(aggregate_uuid("y"), "@y")
     assert (said, row["note"]) == (text, note)
+
+
+def test_the_largest_groups_do_not_fit_although_the_sum_is_free():
+    world = """
+        h1  CUSTOM_FPGA=1
+          h1g0  CUSTOM_GPU=3
+          h1g1  CUSTOM_GPU=1
+        h2
+          h2g0  CUSTOM_GPU=3
+          h2g1  CUSTOM_GPU=3
+          h2g2  CUSTOM_GPU=1
+    """
+    groups = [f"resources{number}=CUSTOM_GPU:{each}" for number, each in enumerate([1, 2, 2, 2])]
+    explanation = explained(world, "&".join([*groups, "group_policy=none"]))
+    (row,) = as_json(explanation)["funnel"]
+    assert row["text"] == "3 x 2 CUSTOM_GPU + CUSTOM_GPU together"
+    assert row["note"] == "best: h2 fits 2 of 3 x 2 CUSTOM_GPU"

@@ -100,6 +100,15 @@ def test_the_tree_of_a_group_comes_first():
     assert list(lacks(NAMED, query)) == ["named", "near"]
 
 
+def test_a_provider_in_the_tree_of_a_group_is_closer_than_one_beside_it():
+    world = """
+        h1 VCPU=8 DISK_GB=5    @rack
+        ss        DISK_GB=100  @rack  +MISC_SHARES_VIA_AGGREGATE +CUSTOM_A
+    """
+    query = "resources=VCPU:1&resources1=DISK_GB:10&required1=CUSTOM_A&in_tree1=$h1"
+    assert lacks(world, f"{query}&group_policy=none") == {"h1": ["trait h1", "capacity h1"]}
+
+
 def test_the_cost_of_a_root_is_linear_in_its_unmet_requirements(monkeypatch):
     """900 aggregates that do not exist, which fit into a URL, took 52 s, beyond any budget."""
     calls, lacking = [], MemberOf.lacking

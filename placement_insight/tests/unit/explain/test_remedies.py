@@ -126,6 +126,13 @@ def test_the_same_change_of_equal_groups_is_listed_once():
     assert remedy.change.alike == tuple("1234")
 
 
+def test_one_amount_of_equal_groups_is_lowered():
+    two = "resources1=CUSTOM_GPU:2&resources2=CUSTOM_GPU:2"
+    world = "h1\n  g1 CUSTOM_GPU=2\n  g2 CUSTOM_GPU=1"
+    lowered = remedies(world, f"{two}&group_policy=isolate")[0]
+    assert lowered.change == Lower("1", "CUSTOM_GPU", to=1, alike=("1", "2"))
+
+
 def test_a_smaller_amount_comes_before_a_dropped_class():
     world = "h1 VCPU=8 MEMORY_MB=64\nh2 VCPU=4 MEMORY_MB=64"
     suggestions = remedies(world, "resources=VCPU:9,MEMORY_MB:1")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from itertools import count
 
 from placement.db import clocks
 from placement.db.store import Store
@@ -12,11 +13,14 @@ from placement.engine.engine import View, load
 from placement.tests.functional.db.interleavings.kinds import KINDS, Kinds, World
 from placement.tests.functional.db.interleavings.scheduler import Scheduler, Step, Stop, scheduler
 from placement.tests.functional.db.interleavings.stored import StoredRows, values, wrong_counters
-from placement.tests.support.races import outcome_of
+from placement.tests.support.races import executed_before, outcome_of
 from placement.tests.support.snapshots import assert_exact
 
 Result = tuple[list[str], list[str], dict[str, list[str]]]
 """The outcomes of both operations, and the rows in the end."""
+
+_NAMES = "CUSTOM_OLD", "CUSTOM_RENAMED"
+_RENAME = "UPDATE resource_classes SET name = '{1}' WHERE name = '{0}'"
 
 
 class Pairs:
@@ -101,6 +105,29 @@ class Pairs:
         rows = self._rows.read()
         assert not wrong_counters(rows)
         return outcomes, values(rows) != values(self._before)
+
+    def renamed(self, kind: str) -> list[str]:
+        """Return the failures of one operation in which a class is renamed before a statement.
+
+        The operation itself renames it, because SQLite has one writer at a time. The results must
+        be those of a rename before the operation, or of none.
+        """
+        store, results = self._stores[0], list[Result]()
+        for number in count():
+            self._rows.restore(self._before)
+            with executed_before(store, number, _RENAME.format(*_NAMES)) as executed:
+                outcomes = [outcome_of(step) for step in self.steps(kind, store)]
+            with store.engines().writer.begin() as connection:
+                connection.exec_driver_sql(_RENAME.format(*reversed(_NAMES)))
+            results.append((_texts(outcomes), [], values(self._rows.read())))
+            if not executed:
+                break
+        serial = results[0], results[-1]
+        return [
+            f"{kind}, and a rename before statement {number}: {_difference(each, serial)}"
+            for number, each in enumerate(results)
+            if each not in serial
+        ]
 
     def serial(self, first: str, second: str) -> list[Result]:
         """Return the results of all orders of the steps."""

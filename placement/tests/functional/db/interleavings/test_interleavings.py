@@ -73,6 +73,13 @@ def test_each_kind_alone(tried):
     }
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_class_is_renamed_before_a_statement(tried):
+    kinds = "change two providers", "swap consumers", "release on two providers", "reshape"
+    failures = [failure for kind in kinds for failure in tried.renamed(kind)]
+    assert not failures, "\n".join(failures)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_conflicts_in_both_orders(tried, is_reversed, backend):

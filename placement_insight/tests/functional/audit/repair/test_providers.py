@@ -15,9 +15,10 @@ from placement.tests.support.factories import (
     set_inventories,
     uuid,
 )
+from placement.tests.support.snapshots import contents
 from placement_insight.audit.repair.consumers import MoveAllocations
 from placement_insight.audit.repair.plan_file import plan_text
-from placement_insight.audit.repair.providers import DeleteProvider, RenameProvider
+from placement_insight.audit.repair.providers import DeleteProvider, MakeRoot, RenameProvider
 from placement_insight.tests.support.repairs import image, without_generations
 
 
@@ -121,3 +122,19 @@ def test_a_running_process_sees_what_a_repair_changed(store, other_store, apply_
     snapshot = engine.current()
     assert snapshot.state(old.uuid).used.get("VCPU", 0) == 0
     assert snapshot.state(new.uuid).used == {"VCPU": 8}
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_running_process_sees_what_is_below_a_new_root(store, apply, apply_actions, plan):
+    host = Host(store)
+    node = new_provider(store, parent=host.uuid, VCPU=4)
+    below = new_provider(store, parent=new_provider(store, parent=node), VGPU=2)
+    engine = Engine(store)
+    before = contents(engine.current())
+    assert apply_actions(MakeRoot(provider=node, parent=host.uuid, root=host.uuid)) == (1, 0)
+    snapshot = engine.current()
+    assert snapshot.state(below).provider.root_uuid == node
+    assert contents(snapshot) == contents(Engine(store).current())
+    assert apply(undo_path(plan)) == (1, 0, 0)
+    assert contents(engine.current()) == contents(Engine(store).current())
+    assert contents(engine.current())["roots"] == before["roots"]

@@ -51,6 +51,16 @@ def test_each_undo_alone(tried):
     }
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_class_is_renamed_before_a_statement(tried):
+    kinds = (
+        *("remove allocations of a renamed class", "move allocations beside a renamed class"),
+        "take over allocations",
+    )
+    failures = [failure for kind in kinds for failure in tried.renamed(f"repair: {kind}")]
+    assert not failures, "\n".join(failures)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("action", ["remove allocations of", "move allocations beside"])
 def test_actions_notice_a_renamed_class(tried, action):
