@@ -281,6 +281,12 @@ PROVIDERS: Kinds = {
             gpu={"VGPU": 4, "CUSTOM_OLD": 10},
         )
     ],
+    "reshape to a renamed class": [
+        _reshape(
+            (SPREAD, {HOST: {"VCPU": 1, "CUSTOM_NEW": 2}, OTHER: {"VCPU": 2}}),
+            host={"VCPU": 8, "MEMORY_MB": 100, "CUSTOM_NEW": 10},
+        )
+    ],
     "reshape without claims": [_reshape(leaf={"CUSTOM_SPARE": 2}, idle={})],
 }
 NAMES: Kinds = {

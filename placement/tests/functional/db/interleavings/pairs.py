@@ -19,7 +19,7 @@ from placement.tests.support.snapshots import assert_exact
 Result = tuple[list[str], list[str], dict[str, list[str]]]
 """The outcomes of both operations, and the rows in the end."""
 
-_NAMES = "CUSTOM_OLD", "CUSTOM_RENAMED"
+_NAMES = "CUSTOM_OLD", "CUSTOM_NEW"
 _RENAME = "UPDATE resource_classes SET name = '{1}' WHERE name = '{0}'"
 
 

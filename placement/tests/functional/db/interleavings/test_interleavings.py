@@ -69,13 +69,17 @@ def test_each_kind_alone(tried):
         "replace inventories without a class",
         "delete an inventory",
         "delete a root",
+        "reshape to a renamed class",
         "delete and create a trait",
     }
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_a_class_is_renamed_before_a_statement(tried):
-    kinds = "change two providers", "swap consumers", "release on two providers", "reshape"
+    kinds = (
+        *("change two providers", "swap consumers", "release on two providers"),
+        *("reshape", "reshape to a renamed class"),
+    )
     failures = [failure for kind in kinds for failure in tried.renamed(kind)]
     assert not failures, "\n".join(failures)
 
