@@ -18,7 +18,8 @@ MISSING = 999_999
 
 @pytest.fixture
 def host(store):
-    """A host with two classes."""
+    """A host with two classes, beside another one with the same classes."""
+    new_provider(store, VCPU=8, MEMORY_MB=100)
     host = Host(store)
     set_inventories(store, host.uuid, VCPU=8, MEMORY_MB=100)
     return host
@@ -66,7 +67,6 @@ def test_an_undo_needs_the_inventory_of_each_class(store, host, applied):
     status, entry = applied(removal)
     assert status == "applied"
     set_inventories(store, host.uuid, VCPU=8)
-    new_provider(store, MEMORY_MB=100)
     undone = undo_action(store, entry, lambda _: None)
     assert undone.status == "skipped"
     assert "has no inventory of MEMORY_MB" in undone.reason
