@@ -5,7 +5,7 @@ is a defect of this service, and is not translated.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlalchemy import exc
@@ -85,8 +85,6 @@ class ForeignKeyFailed(WriteConflict):
 class LockTimeout(WriteConflict):
     """A lock wait timed out; if this repeats, a transaction that does not end has the lock."""
 
-    provider_ids: Collection[int] = ()  # of the providers that it waited for, if they are known
-
 
 class ConnectionLost(Exception):  # noqa: N818
     """The connection broke; the server rolls back the uncommitted transaction."""
@@ -149,17 +147,6 @@ def translated() -> Iterator[None]:
         raise ConnectionLost(first_line(error)) from error
     except exc.DBAPIError as error:
         _raise_translated(error)
-        raise
-
-
-@contextmanager
-def locking(provider_ids: Collection[int]) -> Iterator[None]:
-    """Translate driver errors while providers are locked; a LockTimeout has their ids."""
-    try:
-        with translated():
-            yield
-    except LockTimeout as timeout:
-        timeout.provider_ids = provider_ids
         raise
 
 

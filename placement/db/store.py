@@ -9,9 +9,8 @@ import copy
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import timedelta
 from functools import wraps
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -21,6 +20,7 @@ from placement import exception
 from placement.core.model import EPOCH_CLOCK
 from placement.db import clocks, errors, usage_counters
 from placement.db.connections import pools, timeouts
+from placement.db.connections.bulkhead import Wait
 from placement.db.connections.pools import Engines, PerProcess
 from placement.db.connections.session_settings import LOCK_TIMEOUT_SECONDS
 from placement.db.errors import WriteConflict
@@ -36,7 +36,6 @@ _MAX_FOREIGN_KEY_FAILURES = 8
 # After a conflict, no attempt begins later than this time after the first attempt; after a wait
 # for a lock, no attempt whose next wait may end later.
 RETRY_SECONDS = 30.0
-_RECENT = timedelta(seconds=2)  # between times in whole seconds
 
 P = ParamSpec("P")
 
@@ -162,18 +161,15 @@ class Store:
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """
-        has_waited = is_busy = False
+        wait = Wait(self.engines().bulkhead)
 
         def attempt() -> T:
-            nonlocal has_waited, is_busy
             try:
-                return self._write_once(
-                    lambda tx: work(tx, *args, **kwargs), has_waited=has_waited, is_busy=is_busy
-                )
+                return self._write_once(lambda tx: work(tx, *args, **kwargs), wait)
             except errors.LockTimeout as timeout:
-                is_busy = self._were_just_changed(timeout.provider_ids)
-                timeout.is_attempt = has_waited and not is_busy
-                has_waited = True
+                ids = wait.provider_ids
+                generations = self.read_once(lambda tx: tx.providers.just_changed(ids))
+                timeout.is_attempt = wait.has_ended(generations)
                 raise
 
         try:
@@ -185,27 +181,19 @@ class Store:
             self._observer.after_write()
         return result
 
-    def _were_just_changed(self, provider_ids: Collection[int]) -> bool:
-        """Return whether any process has just changed one of the providers."""
-        if not provider_ids:
-            return False
-        times = self.read_once(lambda tx: tx.providers.changed_at(provider_ids))
-        return any(abs(clocks.utcnow() - at) <= _RECENT for at in times)
-
-    def _write_once(
-        self, work: Callable[[Transaction], T], *, has_waited: bool, is_busy: bool
-    ) -> T:
+    def _write_once(self, work: Callable[[Transaction], T], wait: Wait) -> T:
         """Return the result of the work in one transaction, committed or rolled back."""
         pools = self.engines()
-        with self.exclusive, pools.bulkhead.write(has_waited=has_waited):
+        with self.exclusive, wait.bulkhead.write(wait):
             with errors.connecting():
-                connection = pools.connect_writer(has_waited=has_waited, is_busy=is_busy)
+                connection = pools.connect_writer(wait)
             try:
                 with errors.translated():
+                    connection.info["wait"], wait.provider_ids = wait, ()
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
                     result = work(Transaction(connection, self._observer))
-                commit = pools.bulkhead.commit(connection.connection.driver_connection)
+                commit = wait.bulkhead.commit(connection.connection.driver_connection)
                 with commit, errors.committing():
                     connection.commit()
             except BaseException:

@@ -30,7 +30,7 @@ from placement.db.claims.consumers import (
     savings,
 )
 from placement.db.clocks import publications
-from placement.db.errors import WriteConflict, locking
+from placement.db.errors import WriteConflict
 from placement.db.resources.names import check_names
 from placement.db.resources.providers import provider_locks
 from placement.db.store import Store, write_transaction
@@ -172,17 +172,17 @@ def delete(tx: Transaction, consumer_uuid: str) -> None:
     for row in held:
         amounts[row.provider_id, row.class_id] -= row.used
     changed = {row.provider_id for row in held}
-    releases = [
-        *consumer_lock(held[0].id),
-        *provider_locks(changed),
-        *allocations.deletions([consumer_uuid]),
-        *inventories.additions(amounts),
-        *tx.records(_released(consumer_uuid, held)),
-        *publications(changed),
-        *deletion_if_unchanged(held[0].id, held[0].generation),
-    ]
-    with locking(changed):
-        deleted = tx.execute_all(releases)
+    deleted = tx.execute_all(
+        [
+            *consumer_lock(held[0].id),
+            *provider_locks(tx.connection, changed),
+            *allocations.deletions([consumer_uuid]),
+            *inventories.additions(amounts),
+            *tx.records(_released(consumer_uuid, held)),
+            *publications(changed),
+            *deletion_if_unchanged(held[0].id, held[0].generation),
+        ]
+    )
     if not deleted:
         raise WriteConflict
 

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, pool
 
 from placement.db.connections import messages, server_checks, session_settings, timeouts
-from placement.db.connections.bulkhead import Bulkhead
+from placement.db.connections.bulkhead import Bulkhead, Wait
 from placement.db.connections.lineage import Lineage
 from placement.db.connections.server_checks import ConnectionWatch
 from placement.db.connections.session_settings import Role
@@ -214,12 +214,12 @@ class Engines:
     lineage: Lineage
     bulkhead: Bulkhead
 
-    def connect_writer(self, *, has_waited: bool, is_busy: bool) -> sa.Connection:
+    def connect_writer(self, wait: Wait) -> sa.Connection:
         """Return a connection for a write.  Raises: DatabaseUnavailable if too many wait."""
-        if has_waited and self.bulkhead.places:
+        if wait.has_waited and self.bulkhead.places:
             with suppress(sa.exc.TimeoutError):
                 return self.waiting_writer.connect()
-        if has_waited and not (is_busy or self.bulkhead.is_progressing):
+        if wait.has_waited and not (wait.is_passed_on or self.bulkhead.is_progressing):
             self.bulkhead.refuse()
         return self.writer.connect()
 

@@ -5,7 +5,7 @@ Aggregates are UUIDs that are inserted on first use and never removed.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from placement import exception
 from placement.core.model import Provider, ProviderAggregates, ProviderSummary
 from placement.db import errors
 from placement.db.clocks import utcnow
+from placement.db.connections.bulkhead import before_lock
 from placement.db.errors import WriteConflict
 from placement.db.resources.names import (
     StoredName,
@@ -101,7 +102,9 @@ _LOCK = (
     sa.select(_provider.id, _provider.uuid, IS_COUNTED).order_by(_provider.id).with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
-_CHANGED_AT = sa.select(_provider.updated_at)
+_JUST_CHANGED = sa.select(_provider.id, GENERATION.label("generation")).where(
+    _provider.updated_at >= sa.bindparam("since")
+)
 _NAMES = sa.select(_provider.uuid, _provider.name)
 _ROOTS = sa.select(_provider.root_provider_id)
 _NODES = sa.select(
@@ -162,13 +165,15 @@ def lock_providers(connection: sa.Connection, ids: Iterable[int]) -> list[sa.Row
     Cost: one statement for each thousand providers.
     """
     ordered = sorted(set(ids))
-    with errors.locking(ordered):
-        return [*rows_of(connection, _LOCK, _provider.id, ordered)]
+    before_lock(connection, ordered)
+    return [*rows_of(connection, _LOCK, _provider.id, ordered)]
 
 
-def provider_locks(ids: Iterable[int]) -> list[Write]:
+def provider_locks(connection: sa.Connection, ids: Iterable[int]) -> list[Write]:
     """Return the writes that lock providers, like ``lock_providers``."""
-    return writes_of(_LOCK, _provider.id, sorted(set(ids)))
+    ordered = sorted(set(ids))
+    before_lock(connection, ordered)
+    return writes_of(_LOCK, _provider.id, ordered)
 
 
 def provider_ids(connection: sa.Connection, uuids: Iterable[str]) -> dict[str, int]:
@@ -304,10 +309,12 @@ class Providers(Statements):
         locked = lock_providers(self._connection, provider_ids(self._connection, [uuid]).values())
         return self.find(uuid) if locked else None
 
-    def changed_at(self, ids: Iterable[int]) -> list[datetime]:
-        """Return when the generation of each of these providers increased last, if it did."""
-        rows = rows_of(self._connection, _CHANGED_AT, _provider.id, ids)
-        return [row.updated_at for row in rows if row.updated_at is not None]
+    def just_changed(self, ids: Iterable[int]) -> dict[int, int]:
+        """Return the generations, by id, that increased in the last two seconds."""
+        since = utcnow() - timedelta(seconds=2)
+        writes = writes_of(_JUST_CHANGED, _provider.id, ids, since=since)
+        rows = (self._connection.execute(*write) for write in writes)
+        return {row.id: row.generation for found in rows for row in found}
 
     def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
         """Lock the trees of these providers, in the order of ids; return the members by UUID.

@@ -5,7 +5,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
@@ -133,22 +132,38 @@ def test_a_busy_host_gives_each_write_its_turn(process):
     assert used(process, host) == {"VCPU": 2 * clients}
 
 
-def test_writes_wait_for_a_provider_that_a_process_has_just_changed(store, monkeypatch):
-    """The lock may be passed on from one write to the next, all of other processes."""
-    monkeypatch.setattr("placement.db.store._RECENT", timedelta(minutes=1))
-    conflicts, consumer, host = [], uuid(), new_provider(store, VCPU=8)
+def test_writes_wait_for_a_provider_that_another_process_changes(store):
+    """Here the lock is passed on from one claim of the other process to the next."""
+    consumer, host = uuid(), new_provider(store, VCPU=100)
     claim(store, consumer, {host: {"VCPU": 2}})
+    for engine in (store.engines().writer, store.engines().waiting_writer):
+        sa.event.listen(engine, "commit", lambda _: time.sleep(0.7))
     process = Store(replace(store.settings, max_waiting_writes=0)).with_max_attempts(1)
-    process = process.with_conflict_observer(lambda: conflicts.append(1))
-    with ThreadPoolExecutor(2) as threads:
+    with ThreadPoolExecutor(CLAIMS + 2) as threads:
         with locked(store, host):
-            claimed = threads.submit(outcome, process, host)
-            released = threads.submit(allocation.delete, process, consumer)
-            wait_until(lambda: len(conflicts) >= 4)
+            others = [threads.submit(outcome, store, host) for _ in range(CLAIMS)]
+            wait_until(lambda: waiting(store) == store.settings.max_waiting_writes)
+        claimed = threads.submit(outcome, process, host)
+        released = threads.submit(allocation.delete, process, consumer)
         assert claimed.result()[0]
         released.result()
-    assert used(process, host) == {"VCPU": 1}
+    assert used(process, host) == {"VCPU": 1 + sum(each.result()[0] for each in others)}
     process.dispose()
+
+
+def test_after_a_refusal_writes_to_this_provider_are_refused_without_a_wait(
+    store, process, monkeypatch
+):
+    """The provider has just been created, which is no sign that its lock is passed on."""
+    monkeypatch.setattr(bulkhead, "_RECENT_SECONDS", 60)
+    conflicts, (host, other) = [], (new_provider(process, VCPU=100) for _ in range(2))
+    observed = process.with_conflict_observer(lambda: conflicts.append(1))
+    with ThreadPoolExecutor(CLAIMS) as threads, locked(store, host):
+        outcomes = [threads.submit(outcome, process, host) for _ in range(CLAIMS)]
+        wait_until(lambda: sum(each.done() for each in outcomes) == CLAIMS - PLACES)
+        refused = [outcome(observed, host)[0] for _ in range(CLAIMS)]
+        assert (any(refused), conflicts) == (False, [])
+        assert outcome(observed, other)[0]
 
 
 def test_a_slow_commit_waits_for_another_one(store):

@@ -7,7 +7,7 @@ import pytest
 
 from placement import exception
 from placement.db.connections import bulkhead
-from placement.db.connections.bulkhead import Bulkhead
+from placement.db.connections.bulkhead import Bulkhead, Wait
 from placement.tests.support.waiting import SECONDS_TO_WAIT, at_most
 
 
@@ -43,14 +43,18 @@ def refuse(limits):
         limits.refuse()
 
 
+def write(limits, *, has_waited=False):
+    return limits.write(Wait(limits, has_waited=has_waited))
+
+
 def test_writes_and_commits_that_fail_leave_their_places():
     limits = Bulkhead(2)
     for _ in range(10):
-        fail(limits.write(has_waited=False))
+        fail(write(limits))
         fail(limits.commit(Connection()))
     refuse(limits)
     for _ in range(10):
-        with limits.write(has_waited=False), limits.commit(Connection()):
+        with write(limits), limits.commit(Connection()):
             pass
 
 
@@ -58,23 +62,45 @@ def test_after_a_refusal_writes_are_refused_at_once_until_one_that_waited_is_com
     limits = Bulkhead(2)
     with ExitStack() as writes:
         for _ in range(4):  # without a refusal there is no limit
-            writes.enter_context(limits.write(has_waited=False))
+            writes.enter_context(write(limits))
         refuse(limits)
         with pytest.raises(exception.DatabaseUnavailable, match="not available"):
-            writes.enter_context(limits.write(has_waited=False))
+            writes.enter_context(write(limits))
     refuse(limits)
     with ExitStack() as writes:
         for _ in range(3):
-            writes.enter_context(limits.write(has_waited=False))
-        with pytest.raises(exception.DatabaseUnavailable), limits.write(has_waited=False):
+            writes.enter_context(write(limits))
+        with pytest.raises(exception.DatabaseUnavailable), write(limits):
             pass
         assert not limits.is_progressing
-    with limits.write(has_waited=True):
+    with write(limits, has_waited=True):
         pass
     assert limits.is_progressing
     with ExitStack() as writes:
         for _ in range(4):
-            writes.enter_context(limits.write(has_waited=False))
+            writes.enter_context(write(limits))
+
+
+def test_after_a_refusal_a_provider_that_others_wait_for_is_not_locked():
+    limits = Bulkhead(2)
+    wait = Wait(limits, [7], has_waited=True)
+    with limits.write(wait):
+        limits.check_providers([7])
+        refuse(limits)
+        limits.check_providers([8])
+        with pytest.raises(exception.DatabaseUnavailable):
+            limits.check_providers([7, 8])
+        with write(limits, has_waited=True):
+            pass
+        limits.check_providers([7])
+
+
+def test_a_wait_is_an_attempt_if_the_providers_have_not_changed():
+    wait = Wait(Bulkhead(2))
+    ended = [{7: 1}, {7: 2}, {7: 2}, {7: 3}, {}]
+    outcomes = [(wait.has_ended(generations), wait.is_passed_on) for generations in ended]
+    passed_on, is_attempt = (False, True), (True, False)
+    assert outcomes == [passed_on, passed_on, is_attempt, passed_on, is_attempt]
 
 
 def test_all_threads_but_one_may_wait_for_their_commit():
