@@ -5,7 +5,7 @@ deployment, whose database this service opens unchanged. Additions of this servi
 ``inventories.used`` and ``resource_providers.counted_generation`` (see
 :mod:`placement.db.usage_counters`), ``resource_providers.stamp``, ``clocks`` and
 ``removed_providers`` (see :mod:`placement.db.clocks`), ``insight_requests`` and
-``insight_changes``.
+``insight_changes`` with ``insight_change_providers``.
 """
 
 from datetime import datetime
@@ -236,6 +236,16 @@ insight_changes = sa.Table(
     sa.Index("insight_changes_provider_uuid_idx", "provider_uuid", "id"),
     sa.Index("insight_changes_consumer_uuid_idx", "consumer_uuid", "id"),
     sa.Index("insight_changes_global_request_id_idx", "global_request_id"),
+    info=_OURS,
+)
+
+# the providers of a change of allocations, if it has several
+insight_change_providers = sa.Table(
+    "insight_change_providers",
+    metadata,
+    sa.Column("change_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("provider_uuid", sa.String(36), primary_key=True),
+    sa.Index("insight_change_providers_provider_uuid_idx", "provider_uuid", "change_id"),
     info=_OURS,
 )
 

@@ -6,7 +6,6 @@ from datetime import UTC
 import webob
 
 from placement import exception
-from placement.core.changes import AllocationsChange, ClassChange, RepairChange, TraitChange
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical, timestamp
 from placement.http.request import Request, accepts_json
@@ -16,7 +15,7 @@ from placement.schemas.base import NAME, TEXT, UUID, always, closed
 from placement_insight import policies, queries
 from placement_insight.documents import Json, document
 from placement_insight.history import sql
-from placement_insight.history.model import KINDS, LARGEST_ID, Record, uuids_of
+from placement_insight.history.model import KINDS, LARGEST_ID, Record, subject_of, uuids_of
 from placement_insight.history.words import sentence
 
 CHANGES_QUERY = always(
@@ -107,14 +106,7 @@ def _change(record: Record, snapshot: Snapshot) -> Json:
     change = record.change
     states = (snapshot.state(uuid) for uuid in uuids_of(change))
     names = {state.provider.uuid: state.provider.name for state in states if state}
-    provider = consumer = None
-    match change:
-        case AllocationsChange():
-            consumer = {"uuid": change.consumer_uuid, "type": change.consumer_type}
-        case ClassChange() | TraitChange() | RepairChange():
-            pass
-        case _:
-            provider = {"uuid": change.uuid, "name": change.name}
+    provider, consumer, name = subject_of(change)
     return {
         "at": timestamp(record.at),
         "request_id": record.request_id,
@@ -122,8 +114,8 @@ def _change(record: Record, snapshot: Snapshot) -> Json:
         "user_id": record.user_id,
         "project_id": record.project_id,
         "kind": change.kind,
-        "provider": provider,
-        "consumer": consumer,
+        "provider": provider and {"uuid": provider, "name": name},
+        "consumer": consumer and {"uuid": consumer, "type": name},
         "before": change.before,
         "after": change.after,
         "text": sentence(change, names),

@@ -67,24 +67,27 @@ def uuids_of(change: Change) -> set[str]:
             return set()
 
 
-def columns_of(change: Change) -> Mapping[str, str]:
-    """Return the columns of a change that are not NULL; every database can store its JSON."""
-    provider = consumer = name = None
+def subject_of(change: Change) -> tuple[str | None, str | None, str | None]:
+    """Return the UUID of a provider or that of a consumer, and its name or type."""
     match change:
         case AllocationsChange():
-            consumer, name = change.consumer_uuid, change.consumer_type
-            uuids = {*change.before, *change.after}
-            provider = uuids.pop() if len(uuids) == 1 else None
+            return None, change.consumer_uuid, change.consumer_type
         case ClassChange() | TraitChange() | RepairChange():
-            pass
+            return None, None, None
         case _:
-            provider, name = change.uuid, change.name
-    text = _ENCODE((name, change.before, change.after))
-    columns = {"kind": change.kind, "change": text}
-    if provider is not None:
-        columns["provider_uuid"] = provider
+            return change.uuid, None, change.name
+
+
+def columns_of(change: Change) -> Mapping[str, str]:
+    """Return the columns of a change that are not NULL; every database can store its JSON."""
+    provider, consumer, name = subject_of(change)
+    columns = {"kind": change.kind, "change": _ENCODE((name, change.before, change.after))}
     if consumer is not None:
         columns["consumer_uuid"] = consumer
+        uuids = uuids_of(change)
+        provider = uuids.pop() if len(uuids) == 1 else None
+    if provider is not None:
+        columns["provider_uuid"] = provider
     return columns
 
 

@@ -57,9 +57,10 @@ class History(ChangeObserver):
         if not self._rows:
             return ()
         author = _author()
-        columns = [{**author, **columns_of(change)} for change in changes]
-        self._unpruned += len(columns)
-        return sql.insertions(columns)
+        recorded = tuple(changes)
+        self._unpruned += len(recorded)
+        rows = ({**author, **columns_of(change)} for change in recorded)
+        return [*sql.insertions(rows), *sql.references(recorded)]
 
     def after_write(self) -> None:
         """Remove a batch of the oldest records, if there have been enough new ones."""

@@ -1,8 +1,8 @@
 """Statements that record, list and remove changes.
 
-The rows of allocations have a consumer, and a provider if it is the only one; all others have no
-consumer. The oldest row of each of both is the beginning of what is recorded completely: a start,
-or the oldest change that was not removed.
+The rows of allocations have a consumer, and a provider if it is the only one: a table refers to
+those with several. All others have no consumer. The oldest row of each of both is the beginning of
+what is recorded completely: a start, or the oldest change that was not removed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,22 +13,31 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from placement.core.changes import AllocationsChange, InventoryChange
+from placement.core.changes import AllocationsChange, Change, InventoryChange
 from placement.db.clocks import utcnow
 from placement.db.store import Store
-from placement.db.tables import insight_changes
+from placement.db.tables import insight_change_providers, insight_changes
 from placement.db.transaction import Transaction
 from placement.db.writes import Write, chunks
-from placement_insight.history.model import Record, change_of
+from placement_insight.history.model import Record, change_of, uuids_of
 
 _START: Final = "start"
 _CLOCKS_DIFFER: Final = timedelta(minutes=10)
-_MOST_TEXTS: Final = 500
 _ALLOCATIONS: Final = AllocationsChange.kind
 AUTHOR: Final = ("request_id", "global_request_id", "project_id", "user_id")
 
-_columns = insight_changes.c
+_columns, _reference = insight_changes.c, insight_change_providers.c
 _INSERT = insight_changes.insert().inline()
+# the consumer is locked: its newest row is that of this transaction
+_REFER = (
+    insight_change_providers.insert()
+    .inline()
+    .values(
+        change_id=sa.select(sa.func.max(_columns.id))
+        .where(_columns.consumer_uuid == sa.bindparam("of_consumer"))
+        .scalar_subquery()
+    )
+)
 _IDS = sa.select(_columns.id)
 _OF_OTHERS, _OF_ALLOCATIONS = _columns.consumer_uuid.is_(None), _columns.consumer_uuid.is_not(None)
 _NEWEST_FIRST = (
@@ -58,6 +67,21 @@ def insertions(rows: Iterable[Mapping[str, object]]) -> list[Write]:
     """Return the writes that insert rows, which may have different columns, in their order."""
     alike = (group for _, group in groupby(rows, key=lambda row: row.keys()))
     return [Write(_INSERT, chunk) for group in alike for chunk in chunks(group)]
+
+
+def references(changes: Iterable[Change]) -> list[Write]:
+    """Return the writes that refer to inserted changes of allocations on several providers."""
+    several = {
+        change.consumer_uuid: uuids
+        for change in changes
+        if isinstance(change, AllocationsChange) and len(uuids := uuids_of(change)) > 1
+    }
+    rows = [
+        {"of_consumer": consumer, "provider_uuid": uuid}
+        for consumer, uuids in several.items()
+        for uuid in sorted(uuids)
+    ]
+    return [Write(_REFER, chunk) for chunk in chunks(rows)]
 
 
 def begin(store: Store) -> None:
@@ -102,6 +126,8 @@ def remove(tx: Transaction, excess: Excess, at_most: int) -> int:
         ids += tx.connection.scalars(oldest)
     if ids:
         tx.connection.execute(insight_changes.delete().where(_columns.id.in_(ids)))
+        listed = _reference.change_id.in_(ids)
+        tx.connection.execute(insight_change_providers.delete().where(listed))
     return len(ids)
 
 
@@ -109,8 +135,7 @@ def find(tx: Transaction, filters: Filter) -> list[Record]:
     """Return the records that match all filters, the newest first.
 
     Cost: reads no more rows than the table has, which is bounded. Indexes find providers,
-    consumers and global request ids. A change of allocations on several providers names them in
-    its text only, which is searched.
+    consumers and global request ids.
     """
     conditions = tuple(_conditions(filters))
     found: dict[int, Record] = {}
@@ -175,23 +200,13 @@ def _alternatives(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
     if filters.request_id is not None:
         columns = (_columns.global_request_id, _columns.request_id)
         requests = [column == filters.request_id for column in columns]
-    wanted = filters.providers
-    providers = [sa.true()] if wanted is None else _on(sorted(wanted))
+    providers: list[sa.ColumnElement[bool]] = [sa.true()]
+    if (wanted := filters.providers) is not None:
+        on_several = sa.select(_reference.change_id).where(_reference.provider_uuid.in_(wanted))
+        providers = [_columns.provider_uuid.in_(wanted), _columns.id.in_(on_several)]
     for request in requests:
         for provider in providers:
             yield sa.and_(request, provider)
-
-
-def _on(providers: Sequence[str]) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions of changes on providers; SQLite limits the parts of one."""
-    on_several = sa.and_(_columns.provider_uuid.is_(None), _OF_ALLOCATIONS)
-    return [
-        _columns.provider_uuid.in_(providers),
-        *(
-            sa.and_(on_several, sa.or_(*(_columns.change.contains(uuid) for uuid in some)))
-            for some in chunks(providers, _MOST_TEXTS)
-        ),
-    ]
 
 
 def complete_since(tx: Transaction, kind: str | None) -> datetime | None:

@@ -8,12 +8,14 @@ from placement import exception
 from placement.core.changes import AllocationsChange, ProviderChange, TraitChange
 from placement.db.errors import WriteConflict
 from placement.db.schema import migration, seed
+from placement.db.tables import insight_change_providers
+from placement.objects import allocation
 from placement.tests.functional.db.interleavings.kinds import KINDS, World
 from placement.tests.functional.db.interleavings.stored import StoredRows
 from placement.tests.support.factories import claim, new_provider
 from placement.tests.support.races import outcome_of
 from placement_insight.history.observer import History
-from placement_insight.history.sql import Filter, find
+from placement_insight.history.sql import Filter, clear, find
 from placement_insight.tests.functional.audit.repair.interleavings.kinds import REPAIRS, UNDONE
 from placement_insight.tests.functional.history.replay import oldest_first, state_of
 
@@ -128,11 +130,17 @@ def refuse(store, verb):
 def test_changes_on_any_of_many_providers(observed):
     host, other = (new_provider(observed, name, VCPU=1) for name in ("host", "other"))
     claim(observed, str(UUID(int=1)), {host: {"VCPU": 1}, other: {"VCPU": 1}})
+    allocation.delete(observed, str(UUID(int=1)))
     others = {str(UUID(int=number)) for number in range(1100)}
     with observed.read() as tx:
-        (record,) = find(tx, Filter(providers={*others, host}, kind=AllocationsChange.kind))
-        assert record.change.after.keys() == {host, other}
+        for wanted in ({*others, host}, {host, other}):
+            released, placed = find(tx, Filter(providers=wanted, kind=AllocationsChange.kind))
+            assert released.change.before == placed.change.after
+            assert placed.change.after.keys() == {host, other}
         assert find(tx, Filter(providers=others)) == find(tx, Filter(providers=set())) == []
+    clear(observed, 2)
+    with observed.read() as tx:
+        assert [*tx.connection.execute(insight_change_providers.select())] == []
 
 
 def test_without_rows_nothing_is_recorded_and_records_are_removed(observed):

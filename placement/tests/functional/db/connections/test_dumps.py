@@ -10,7 +10,7 @@ from placement.db.connections import server_checks
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.db.tables import insight_changes, insight_requests, metadata
+from placement.db.tables import metadata
 from placement.tests.functional.db.connections import dumps
 from placement.tests.plugin import service_options
 from placement.tests.support.factories import new_provider, uuid
@@ -98,7 +98,7 @@ def test_requests_for_what_is_not_restored_yet_are_unavailable(store):
         application = deploy.loadapp(service_options(store.settings.connection))
     http = webtest.TestApp(application, extra_environ=ADMIN)
     for table in metadata.sorted_tables:
-        if table in {insight_changes, insight_requests}:  # of the operator surface
+        if table.name.startswith("insight_"):  # of the operator surface
             continue
         host = new_provider(store, VCPU=8)
         store.write(execute, f"ALTER TABLE {table} RENAME TO hidden")

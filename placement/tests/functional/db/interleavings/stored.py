@@ -14,8 +14,11 @@ _Key = tuple[Any, ...]
 Rows = Mapping[str, Mapping[_Key, Mapping[str, Any]]]
 """By table and primary key."""
 
-_EXCEPT = {"clocks", "insight_requests", "insight_changes"}  # clocks never go back
-_TABLES = [each for each in tables.metadata.sorted_tables if each.name not in _EXCEPT]
+_TABLES = [  # clocks never go back
+    each
+    for each in tables.metadata.sorted_tables
+    if each.name != "clocks" and not each.name.startswith("insight_")
+]
 _STANDARD = {
     "resource_classes": tables.resource_classes.c.id >= FIRST_CUSTOM_CLASS_ID,
     "traits": tables.traits.c.name.startswith("CUSTOM_"),

@@ -140,6 +140,12 @@ PLACEMENT = {
         },
         set(),
     ),
+    "insight_change_providers": (
+        {"change_id!", "provider_uuid!"},
+        {},
+        {"insight_change_providers_provider_uuid_idx": ["provider_uuid", "change_id"]},
+        set(),
+    ),
 }
 REDUNDANT = {
     "inventories_resource_provider_id_idx",
