@@ -26,7 +26,7 @@ from placement.db import tables
 from placement.db.schema import migration, seed
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
-from placement.tests.support import compiled, environment, loggers, servers
+from placement.tests.support import compiled, environment, loggers, preloaded, servers
 from placement.tests.support.stores import replaced_store
 
 BACKENDS = ("sqlite", "mariadb", "postgresql")
@@ -44,7 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.run_folder = tempfile.mkdtemp(prefix="placement-run-")
         config.run_pid = os.getpid()
-    servers.share_templates(Path(_run_values(config)["run_folder"]))
+    folder = Path(_run_values(config)["run_folder"])
+    servers.share_templates(folder)
+    preloaded.share(folder, _run_values(config)["run_pid"])
 
 
 def _run_values(config: pytest.Config) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 Each command runs its installed script in a process of its own, with its own environment, directory
 and output, but without the second that the imports take, and the third of a second that the end
-of an interpreter with so many modules takes. ``Commands`` starts the process; the module, run as a
-program, is the process. It has one thread and no connections: a fork inherits modules only.
+of an interpreter with so many modules takes. All test processes of a run share the process: the
+first ``Commands`` starts it. The module, run as a program, is the process. It has one thread, and
+no connections to databases: a fork inherits modules only.
 """
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -29,24 +31,21 @@ OF_PLACEMENT = ("placement.cmd.api", "placement.cmd.manage", "placement.cmd.stat
 
 
 class Commands:
-    """The process that forks the commands."""
+    """A connection to the process that forks the commands."""
 
     def __init__(self, *modules: str) -> None:
-        """Start the process, which imports the modules."""
-        self._connection, other_end = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        module = [sys.executable, "-W", "ignore", "-m", __name__]
-        with other_end:
-            self._process = subprocess.Popen(
-                [*module, str(other_end.fileno()), *modules],
-                pass_fds=[other_end.fileno()],
-                stdin=subprocess.DEVNULL,
-            )
+        """Connect to the process of the run that has imported the modules, or start it."""
+        path = _run().folder / f"{modules[0]}.socket"
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                _start(path, modules)
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._connection.connect(str(path))
 
     def close(self) -> None:
-        """End the process."""
+        """Close the connection; the process ends with the run."""
         self._connection.close()
-        self._process.kill()
-        self._process.wait()
 
     def run(
         self,
@@ -135,9 +134,49 @@ class Process:
         self.send_signal(signal.SIGKILL)
 
 
+class Run(NamedTuple):
+    """What the test processes of a run have in common: a folder, and the first process."""
+
+    folder: Path
+    pid: int
+
+
+_shared: list[Run] = []
+
+
+def share(folder: Path, pid: int) -> None:
+    """Use one process for each set of modules in all test processes of a run."""
+    _shared[:] = [Run(folder, pid)]
+
+
+@cache
+def _run_of_this_process() -> Run:
+    folder = tempfile.TemporaryDirectory(prefix="placement-run-")
+    atexit.register(folder.cleanup)
+    return Run(Path(folder.name), os.getpid())
+
+
+def _run() -> Run:
+    return _shared[0] if _shared else _run_of_this_process()
+
+
+def _start(path: Path, modules: Sequence[str]) -> None:
+    """Start the process, which imports the modules and listens on the path."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        arguments = [str(listener.fileno()), str(_run().pid), *modules]
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", __name__, *arguments],
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+    process.returncode = 0  # it outlives this process on purpose
+
+
 @cache
 def of_placement() -> Commands:
-    """Return the process that forks the commands of Placement; it ends with this process."""
+    """Return the connection to the process that forks the commands of Placement."""
     commands = Commands(*OF_PLACEMENT)
     atexit.register(commands.close)
     return commands
@@ -164,20 +203,33 @@ class Child(NamedTuple):
     status: socket.socket
 
 
-def serve(connection: socket.socket) -> dict[str, Any] | None:
-    """Fork for each command; return it in the child, and None once no more commands come."""
+def serve(listener: socket.socket, run: int) -> dict[str, Any] | None:
+    """Fork for each command; return it in the child, and None once the run has ended.
+
+    ``run`` is a descriptor of the first process of the run.
+    """
+    clients: dict[int, socket.socket] = {}
     children: dict[int, Child] = {}  # by descriptor of the process
     while True:
-        ready, _, _ = select.select([connection.fileno(), *children], [], [])
+        ready, _, _ = select.select([run, listener, *clients, *children], [], [])
+        if run in ready:
+            return None
+        if listener in ready:
+            client, _ = listener.accept()
+            clients[client.fileno()] = client
         for descriptor in children.keys() & ready:
             report_exit(descriptor, children.pop(descriptor))
-        if connection.fileno() in ready:
-            message, descriptors, *_ = socket.recv_fds(connection, 1 << 20, 4)
+        for descriptor in clients.keys() & ready:
+            message, descriptors, *_ = socket.recv_fds(clients[descriptor], 1 << 20, 4)
             if not message:
-                return None
+                clients.pop(descriptor).close()
+                continue
             child = fork(descriptors)
             if child is None:
                 close(children)
+                for each in (listener, *clients.values()):
+                    each.close()
+                os.close(run)
                 command: dict[str, Any] = json.loads(message)
                 return command
             children[os.pidfd_open(child.pid)] = child
@@ -217,12 +269,14 @@ def close(children: dict[int, Child]) -> None:
 
 
 def main() -> None:
-    """Run commands until the other end of the socket is closed."""
-    for name in sys.argv[2:]:
+    """Run commands until the run ends."""
+    listener, pid, *modules = sys.argv[1:]
+    run = os.pidfd_open(int(pid))
+    for name in modules:
         importlib.import_module(name)
     gc.freeze()  # a collection in a fork would copy all of the memory
-    with socket.socket(fileno=int(sys.argv[1])) as connection:
-        command = serve(connection)
+    with socket.socket(fileno=int(listener)) as listening:
+        command = serve(listening, run)
     if command is not None:
         os.environ.clear()
         os.environ.update(command["environ"])

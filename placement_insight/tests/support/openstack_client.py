@@ -124,7 +124,7 @@ def _send(method, url, document):
 
 @cache
 def commands():
-    """Return the process that runs the command in forks; it ends with this process."""
+    """Return the connection to the process that runs the command in forks."""
     commands = Commands(
         "openstackclient.shell", "placement_insight.tests.support.openstack_modules"
     )

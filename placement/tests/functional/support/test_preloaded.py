@@ -86,3 +86,13 @@ def test_a_fork_has_no_descriptors_of_others(start, tmp_path):
     for each in (*others, process):
         each.terminate()
         each.wait(60)
+
+
+def test_test_processes_share_the_process(commands, tmp_path):
+    (tmp_path / "script").write_text("import os; print(os.getppid())")
+    with closing(Commands("json")) as others:
+        first, second = (
+            each.run([str(tmp_path / "script")], folder=tmp_path, environ={}, timeout_seconds=60)
+            for each in (commands, others)
+        )
+    assert first.stdout == second.stdout != ""
