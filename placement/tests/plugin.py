@@ -1,8 +1,8 @@
 """Fixtures of all tests: databases of each kind, stores, and the service.
 
 A test that requests ``store``, ``conf``, ``application`` or ``database_url``
-runs once on each of SQLite, MariaDB and PostgreSQL. ``make test`` runs the tests of rows, in
-``functional/db``, on all of them, and others on SQLite; ``make test-long`` the rest.
+runs once on each of SQLite, MariaDB and PostgreSQL. ``make test`` runs all of them on SQLite, and
+the tests of rows, in ``functional/db``, on MariaDB, too; ``make test-long`` the rest.
 """
 
 import gc
@@ -184,7 +184,8 @@ def worker() -> str:
 @pytest.fixture(
     params=[
         "sqlite",
-        *(pytest.param(kind, marks=pytest.mark.server) for kind in ("mariadb", "postgresql")),
+        pytest.param("mariadb", marks=pytest.mark.server),
+        pytest.param("postgresql", marks=[pytest.mark.server, pytest.mark.long]),
     ]
 )
 def backend(request: pytest.FixtureRequest) -> str:

@@ -9,6 +9,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -320,5 +321,10 @@ def moved(amounts, source: str, target: str):
     return result
 
 
-TestComparison = Comparison.TestCase
-TestComparison.settings = settings(max_examples=EXAMPLES, stateful_step_count=STEPS)
+class TestComparison(Comparison.TestCase):
+    settings = settings(max_examples=EXAMPLES // 2, stateful_step_count=STEPS)
+
+
+@pytest.mark.long
+class TestMoreComparisons(Comparison.TestCase):
+    settings = settings(max_examples=EXAMPLES, stateful_step_count=STEPS)

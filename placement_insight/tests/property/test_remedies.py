@@ -190,6 +190,7 @@ def test_two_changes_are_listed_only_if_no_single_one_helps(
                     assert not helps(world, with_amount(without_other, change, more))
 
 
+@pytest.mark.long
 @FEWER
 @given(worlds(), requests())
 def test_two_dropped_requirements_that_help_are_found(world: World, request: CandidateRequest):

@@ -84,7 +84,14 @@ def judged(seed: int, *, is_moved: bool, has_groups: bool) -> str:
     return "fewest" if more == 0 else f"{more} more"
 
 
-@pytest.mark.parametrize(("is_moved", "has_groups"), [(True, False), (True, True), (False, False)])
+@pytest.mark.parametrize(
+    ("is_moved", "has_groups"),
+    [
+        (True, False),
+        pytest.param(True, True, marks=pytest.mark.long),
+        (False, False),
+    ],
+)
 def test_the_fewest_consumers_leave(is_moved, has_groups):
     verdicts = Counter[str]()
     for seed in range(FIRST, FIRST + WORLDS):

@@ -42,6 +42,7 @@ def startup_error(run_command):
     return output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_development_mode_needs_no_configuration(tmp_path, number):
     with InterpretedApiProcess(tmp_path, "--development", "--port", "0") as service:
@@ -186,6 +187,7 @@ def test_clients_that_wait_occupy_no_thread(slow, sent):
             assert slow.get()[0] == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_request_in_progress_is_completed_before_the_end(slow, number):
     with slow.connect() as connection:
@@ -196,6 +198,7 @@ def test_a_request_in_progress_is_completed_before_the_end(slow, number):
     assert slow.process.wait(STOP_TIMEOUT_SECONDS) == 0
 
 
+@pytest.mark.long
 def test_a_request_that_hangs_does_not_prevent_the_end(slow):
     with slow.connect() as connection, at_most(20):
         connection.sendall(request("/hang"))
@@ -393,6 +396,7 @@ def test_port_in_use_is_reported(startup_error):
         assert "Address already in use" in startup_error("--development", "--port", str(port))
 
 
+@pytest.mark.long
 def test_installed_command_is_a_wsgi_file(tmp_path):
     """As ``uwsgi --wsgi-file $(which placement-api)`` takes it."""
     command = Path(sys.executable).parent / "placement-api"
@@ -449,6 +453,7 @@ def test_refused_requests_are_logged(development):
     wait_until(lambda: '"GET /refused" status: 400 ' in development.output.read_text())
 
 
+@pytest.mark.long
 def test_a_body_above_the_limit_is_413(tmp_path):
     body = {"name": "x" * 1000}
     limit = {"OS_API__MAX_REQUEST_BODY_SIZE": "1024"}

@@ -32,6 +32,7 @@ def completed(*words):
     return result.stdout.split()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -81,6 +81,7 @@ class TestProgress:
             command, env=environ, stdout=subprocess.PIPE, stderr=stderr, check=True, timeout=60
         )
 
+    @pytest.mark.long
     def test_progress_is_shown_on_a_terminal(self, others, empty_database_url):
         self.sync(empty_database_url, subprocess.PIPE)
         with closing(sqlite3.connect(sa.make_url(empty_database_url).database)) as database:

@@ -53,6 +53,7 @@ def short_limits(monkeypatch):
     return 2 + 20  # the sum, and the time of a busy machine; without them it is 40
 
 
+@pytest.mark.long
 def test_reads_are_served_and_writes_end_by_503(request, database, short_limits, store):
     migration.upgrade(store)
     seed.sync(store)

@@ -117,6 +117,7 @@ def test_broken_connection_during_a_read_is_reported(store, cut):
     assert names(store) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", sorted(servers.KINDS))
 def test_restarted_server_is_used_again(kind, monkeypatch):
     # an operation that repeats its attempts until this time does not end within the test

@@ -155,6 +155,7 @@ def test_concurrent_creation_of_one_provider_reports_the_uuid(store):
 # --- request lines -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("line", [b"GET /\r\n\r\n", b"GET /traits\r\n\r\n", b"GET\r\n\r\n"])
 def test_request_line_without_protocol_is_400_through_uwsgi(deployment, line):

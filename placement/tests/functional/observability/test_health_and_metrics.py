@@ -236,6 +236,7 @@ def counted(samples, name, **labels):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], ["--lazy-apps"]], ids=["forked", "lazy-apps"])
 def test_any_process_serves_the_metrics_of_all(deployment, options):
     configure(deployment, f"[metrics]\nenabled = true\nfolder = {deployment.folder}/figures\n")
@@ -264,6 +265,7 @@ def test_any_process_serves_the_metrics_of_all(deployment, options):
     assert counted(figures(deployment), "placement_requests_total", route="", status="404") == 1
 
 
+@pytest.mark.long
 def test_metrics_of_exited_processes_remain(deployment):
     folder = deployment.folder / "figures"
     configure(deployment, f"[metrics]\nenabled = true\nfolder = {folder}\n")
@@ -318,6 +320,7 @@ def test_a_process_that_creates_the_application_again_keeps_its_metrics(tmp_path
     assert {path.stem.partition("_")[2] for path in tmp_path.iterdir()} == {str(os.getpid())}
 
 
+@pytest.mark.long
 def test_metrics_are_restricted_to_networks(deployment):
     configure(
         deployment,
@@ -336,6 +339,7 @@ def test_metrics_need_a_directory(deployment):
     assert "metrics" in deployment.logs()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_disabled_metrics_load_no_library(deployment, backend):
     code = "import sys, placement.wsgi.api; sys.exit('prometheus_client' in sys.modules)"

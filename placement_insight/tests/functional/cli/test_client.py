@@ -26,6 +26,7 @@ def openstack(tmp_path):
         yield Client(service.url)
 
 
+@pytest.mark.long
 def test_the_microversions_of_clients_are_listed_if_metrics_are_enabled(tmp_path):
     metrics = {"OS_METRICS__ENABLED": "true", "OS_METRICS__FOLDER": str(tmp_path / "metrics")}
     with UwsgiProcesses(tmp_path, workers=2, **metrics) as service:

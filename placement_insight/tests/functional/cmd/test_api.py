@@ -3,6 +3,8 @@
 import json
 import re
 
+import pytest
+
 from placement.tests.functional.cmd.test_api import logged_reads
 from placement.tests.support.processes import ApiProcess
 
@@ -41,6 +43,7 @@ def test_the_demo_cloud_has_hosts_refusals_and_findings(tmp_path):
     assert "the demo cloud is not written" in service.output.read_text()
 
 
+@pytest.mark.long
 def test_the_log_of_development_mode_has_no_reads_of_the_page(tmp_path):
     token = {"X-Auth-Token": "admin"}
     with ApiProcess(tmp_path, "--development", "--port", "0") as service:

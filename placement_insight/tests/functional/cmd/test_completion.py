@@ -7,6 +7,7 @@ import pytest
 from placement.tests.functional.cmd.test_completion import completed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -64,6 +64,7 @@ def closed_pipe():
     os.close(writer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [AUDIT, ("placement-status", "--help")])
 def test_a_reader_that_ends_early_is_no_error(environ, closed_pipe, command):
     """As in ``placement-manage audit | head -1``."""
@@ -71,6 +72,7 @@ def test_a_reader_that_ends_early_is_no_error(environ, closed_pipe, command):
     assert (result.returncode, result.stderr) == (CLOSED, "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [AUDIT, ("placement-compare", "--help")])
 def test_a_full_disk_is_a_sentence(environ, command):
     with Path("/dev/full").open("wb") as full:
@@ -81,6 +83,7 @@ def test_a_full_disk_is_a_sentence(environ, command):
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_characters_that_the_encoding_does_not_have_are_escaped(environ):
     result = run(environ | {"PYTHONIOENCODING": "ascii"}, *AUDIT)
     assert (result.returncode, result.stderr) == (0, "")
@@ -101,11 +104,13 @@ def test_an_error_is_reported_although_the_output_is_full(monkeypatch, capfd):
     assert capfd.readouterr().err == "placement-manage: The database is on fire.\n"
 
 
+@pytest.mark.long
 def test_a_command_of_openstack_whose_reader_ends_early(environ, closed_pipe, api_url):
     result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=closed_pipe)
     assert (result.returncode, result.stderr) == (CLOSED, "")
 
 
+@pytest.mark.long
 def test_a_command_of_openstack_on_a_full_disk(environ, api_url):
     with Path("/dev/full").open("wb") as full:
         result = run(environ, *openstack(api_url, "resource", "provider", "tree"), stdout=full)
@@ -124,6 +129,7 @@ def test_a_command_of_openstack_that_does_not_reach_the_service():
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.long
 def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, database_url):
     store = Store(DatabaseSettings(connection=database_url))
     new_provider(store, "höst.a-long-domain.example.org")

@@ -174,6 +174,7 @@ def test_sqlite_has_one_pool(tmp_path):
     assert connections.reader is connections.writer
 
 
+@pytest.mark.long
 def test_samples_are_generated_in_a_checkout(tmp_path):
     shutil.copytree(docs.ROOT / "etc", tmp_path / "etc")
     for command in GENERATORS:
@@ -301,6 +302,7 @@ def refuses_metrics_of_other_networks(deployment):
     assert deployment.request("GET", "/placement/traits").status_code == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_nginx_restricts_metrics_as_documented(deployment):
     path = behind_a_proxy_with_metrics(deployment)
@@ -314,6 +316,7 @@ def test_nginx_restricts_metrics_as_documented(deployment):
     refuses_metrics_of_other_networks(deployment)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_apache_restricts_metrics_as_documented(deployment):
     path = behind_a_proxy_with_metrics(deployment)

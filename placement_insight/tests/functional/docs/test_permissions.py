@@ -69,12 +69,14 @@ def test_the_check_prints_what_the_page_shows(check):
     assert check() == shown
 
 
+@pytest.mark.long
 def test_each_rule_of_the_table_is_evaluated(check):
     assert check("service") == []
     failed = {line.removeprefix("failed: ") for line in check("member")}
     assert failed >= {rule for _, rule, _, _ in ROWS}
 
 
+@pytest.mark.long
 def test_the_policy_files_count(check, tmp_path):
     assert "failed: placement:usages" not in check("admin")
     (tmp_path / "policy.yaml").write_text('"placement:usages": "role:accountant"\n')
