@@ -78,9 +78,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark a test on a database server as long, if its subject is not how rows are changed."""
-    is_of_rows = item.path.is_relative_to(DB) and not item.path.is_relative_to(DB / "schema")
-    if item.get_closest_marker("server") and not is_of_rows:
+    if item.get_closest_marker("server") and not _is_of_rows(item.path):
         item.add_marker("long")
+
+
+@cache
+def _is_of_rows(path: Path) -> bool:
+    return path.is_relative_to(DB) and not path.is_relative_to(DB / "schema")
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

@@ -281,6 +281,7 @@ REQUIREMENTS = Path("placement/tests/functional/keystone/requirements.txt")
     [
         (["test"], False),
         (["test-long"], True),
+        (["test", "SELECTED="], True),
         (["test-long", "T=placement/tests/unit"], False),
         (["test", "T=placement"], True),
         (["test", "T=placement/tests/unit"], False),
@@ -298,10 +299,15 @@ def test_make_installs_keystone_for_functional_tests(tmp_path, arguments, instal
 
 @pytest.mark.parametrize(
     ("arguments", "selected"),
-    [(["test"], ["not long"]), (["test-long"], ["long"]), (["test", "T=placement"], [])],
+    [
+        (["test"], ["not long"]),
+        (["test-long"], ["long"]),
+        (["test", "SELECTED="], []),
+        (["test", "T=placement"], []),
+    ],
 )
 def test_make_selects_tests_by_their_length(arguments, selected):
-    """Each test is run by one of the two; a part is run as a whole."""
+    """Each test is run by one of the two; CI runs all at once, and a part is run as a whole."""
     planned = planned_by_make(*arguments)
     (options,) = re.findall("^cd .service/checkout .* -m pytest (.*)", planned, re.MULTILINE)
     words = shlex.split(options)
