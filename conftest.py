@@ -1,7 +1,8 @@
-"""Which modules pytest may import to run the examples in docstrings; and Ctrl-C."""
+"""Which modules pytest may import, also to run the examples in docstrings; and Ctrl-C."""
 
 import importlib.util
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 # a shell without a terminal ignores it in the background, and programs that are started inherit it
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# jsonschema imports it, if it is installed, for formats that no schema here has: two seconds
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # fixtures of the tests of both storeys
 pytest_plugins = [
