@@ -24,6 +24,8 @@ from placement.tests.support.sources import (
 )
 from placement.tests.unit.import_rules import EXTERNAL, INTERNAL
 
+pytestmark = pytest.mark.xdist_group("sources")  # each process would parse all modules
+
 MOST_SHORT_MODULES = 20
 
 # What the search must not know of, wherever it could come from.

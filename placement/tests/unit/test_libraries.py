@@ -4,6 +4,8 @@ import ast
 import importlib
 import inspect
 
+import pytest
+
 from placement.tests.support.sources import (
     is_internal,
     module_of,
@@ -12,6 +14,8 @@ from placement.tests.support.sources import (
     parts_of,
     tree_of,
 )
+
+pytestmark = pytest.mark.xdist_group("sources")  # each process would parse all modules
 
 MODULES = modules_of("placement")
 

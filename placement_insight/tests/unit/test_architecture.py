@@ -18,6 +18,8 @@ from placement.tests.support.sources import (
 )
 from placement_insight.tests.unit.import_rules import EXTERNAL, INTERNAL
 
+pytestmark = pytest.mark.xdist_group("sources")  # each process would parse all modules
+
 MOST_SHORT_MODULES = 10
 
 MODULES = modules_of("placement_insight")

@@ -1,5 +1,7 @@
 """Libraries are used by their public names, and their objects are not changed."""
 
+import pytest
+
 from placement.tests.support.sources import modules_of
 from placement.tests.unit.test_libraries import (
     names_in,
@@ -7,6 +9,8 @@ from placement.tests.unit.test_libraries import (
     objects_changed,
     private_names_used,
 )
+
+pytestmark = pytest.mark.xdist_group("sources")  # each process would parse all modules
 
 MODULES = modules_of("placement_insight")
 OWN_NAMES = names_in([*MODULES, *modules_of("placement")])

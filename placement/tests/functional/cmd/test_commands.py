@@ -143,6 +143,7 @@ def wrong_password(backend, request):
     return url.render_as_string(hide_password=False)
 
 
+@pytest.mark.xdist_group("passwords")
 @each_command
 @pytest.mark.parametrize("backend", ["mariadb", "postgresql"])
 def test_wrong_password_is_not_retried(run_command, command, backend, request):

@@ -413,6 +413,7 @@ def _write_something(store, choose, hosts, slot, consumers):
             trait.delete(store, name)
 
 
+@pytest.mark.long
 def test_reads_beside_writers_are_exact(store, settings, engine):
     """Several processes write; each read is compared with a full load in the same transaction."""
     fork = multiprocessing.get_context("fork")

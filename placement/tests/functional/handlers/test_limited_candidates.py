@@ -106,6 +106,7 @@ def test_every_host_is_offered_and_hosts_are_filled_evenly(fill, with_child):
     assert deviation <= MOST
 
 
+@pytest.mark.long
 def test_random_responses_offer_every_host(fill):
     deviation, never_offered = fill(randomize_allocation_candidates=True)
     logging.info("randomized: deviation %.2f", deviation)
@@ -113,6 +114,7 @@ def test_random_responses_offer_every_host(fill):
     assert deviation <= MOST
 
 
+@pytest.mark.long
 def test_without_rotation_most_hosts_are_never_offered(fill):
     deviation, never_offered = fill(rotate_limited_candidates=False)
     logging.info("not rotated: deviation %.2f", deviation)

@@ -11,6 +11,8 @@ from placement import errors, microversion, policies
 from placement.handler import ROUTE_DECLARATIONS
 from placement.tests.support.scenarios import GABBITS, scenarios
 
+pytestmark = pytest.mark.xdist_group("coverage")  # each process would load all scenarios
+
 METHODS = {"GET", "POST", "PUT", "DELETE"}
 ROUTES = [
     (method, path) for path, methods in ROUTE_DECLARATIONS.items() for method in methods if path

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("imports")  # the tests share a process
+
 LATER = (
     "alembic",
     "jsonschema",

@@ -6,7 +6,6 @@ from placement.tests.support.processes import ApiProcess
 from placement_insight.tests.support.openstack_client import Client, add_claim, add_host
 
 SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
-pytestmark = pytest.mark.xdist_group("client insight")  # the modules of openstack take seconds
 
 
 @pytest.fixture

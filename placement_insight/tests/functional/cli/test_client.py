@@ -16,7 +16,6 @@ OLD_CLIENT = {
     "OpenStack-API-Version": "placement 1.10",
 }
 SERVER = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d11"
-pytestmark = pytest.mark.xdist_group("client insight")  # the modules of openstack take seconds
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from placement_insight.tests.support.openstack_client import Client
 
 FOLDER = Path(sys.executable).parent
 AUDIT = ("placement-manage", "audit")
-runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
 
 
 @pytest.fixture
@@ -119,7 +118,6 @@ def test_a_command_of_openstack_on_a_full_disk(environ, api_url):
     assert result.stderr.count("\n") == 1
 
 
-@runs_openstack
 def test_a_command_of_openstack_that_does_not_reach_the_service():
     result = Client("http://127.0.0.1:1").run("resource provider tree")
     assert result.returncode == 1
@@ -164,8 +162,8 @@ def test_findings_fit_the_terminal_and_their_commands_are_whole(environ, databas
         (255, "placement-status"),
         (1, "placement-api --port nonsense"),
         (1, "placement-compare"),
-        pytest.param(1, "openstack resource provider tree --nonsense", marks=runs_openstack),
-        pytest.param(1, "openstack placement identity", marks=runs_openstack),
+        (1, "openstack resource provider tree --nonsense"),
+        (1, "openstack placement identity"),
     ],
 )
 def test_wrong_arguments_end_all_commands_alike(run_command, code, command):

@@ -30,7 +30,6 @@ COMMANDS = executed(
     "admin/troubleshooting-no-valid-host", *(f"``{code}``" for code in CODES), matching="openstack"
 )
 WRITE = os.environ.get("DOCS_SAMPLES") == "write"
-runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
 
 
 class Example(NamedTuple):
@@ -106,7 +105,6 @@ def run(store, application):
     return run
 
 
-@runs_openstack
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.section)
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_an_example_prints_what_the_page_shows(example, run):

@@ -19,8 +19,6 @@ from placement_insight.tests.support.nova_api import nova_api
 from placement_insight.tests.support.nova_documents import server
 from placement_insight.tests.support.openstack_client import OPENSTACK, commands
 
-pytestmark = pytest.mark.xdist_group("client insight")  # its modules take seconds
-
 COMMAND = ("placement", "dashboard")
 SECONDS_TO_START = 60
 

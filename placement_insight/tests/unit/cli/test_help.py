@@ -12,6 +12,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.xdist_group("help")  # the first parser of a process takes a second
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("columns", ["80", "200"])
 def test_examples_have_their_lines_and_no_markup(name, columns, monkeypatch):

@@ -20,6 +20,8 @@ from placement.tests.support.queries import (
 )
 from placement.tests.support.worlds import world
 
+pytestmark = pytest.mark.xdist_group("many trees")  # each process would build them
+
 HOSTS = 150
 JOINT = ("", "", " +CUSTOM_R")
 AFFINE = (

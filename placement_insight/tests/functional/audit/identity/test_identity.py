@@ -383,7 +383,7 @@ def test_a_database_that_cannot_be_read_is_a_sentence(run, monkeypatch, tmp_path
 
 # --- openstack ----------------------------------------------------------------------------
 
-runs_openstack = pytest.mark.xdist_group("client insight")  # its modules take seconds
+shares_service = pytest.mark.xdist_group("identity")
 
 SHOW = "placement identity"
 
@@ -399,7 +399,7 @@ def create(openstack, name, **totals):
     return add_host(openstack.options[1], name, **totals)
 
 
-@runs_openstack
+@shares_service
 def test_openstack_shows_what_could_be_meant(openstack):
     old, now = create(openstack, "os1", VCPU=8), create(openstack, "os1.example.org", VCPU=8)
     add_claim(openstack.options[1], uuid(), {old: {"VCPU": 2}})
@@ -419,7 +419,7 @@ def test_openstack_shows_what_could_be_meant(openstack):
     ]
 
 
-@runs_openstack
+@shares_service
 def test_openstack_reports_mistakes_in_one_line(openstack):
     reader = Client(openstack.options[1])
     reader.options[-1] = "reader"
@@ -442,7 +442,7 @@ def test_openstack_reports_mistakes_in_one_line(openstack):
         assert "Traceback" not in result.stderr
 
 
-@runs_openstack
+@shares_service
 def test_openstack_refuses_days_that_are_no_number_of_days(openstack):
     result = openstack.run(SHOW, "os2", "--days=0")
     assert result.returncode == 1

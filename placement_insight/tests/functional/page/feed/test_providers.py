@@ -193,6 +193,7 @@ def everything(service, query=""):
 QUERIES = ("", f"member_of={AGGREGATES[0]}", "required=HW_CPU_X86_AVX", "resources=VCPU:5")
 
 
+@pytest.mark.long
 def test_who_applies_the_feed_has_what_a_full_read_returns(http, other, backend):
     """After every step of a random history, whichever service wrote and whichever answers."""
     cloud = RandomHistory(BACKENDS.index(backend), http, other)  # another one on each database
