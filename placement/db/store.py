@@ -118,6 +118,7 @@ class Store:
         self._max_attempts = MAX_ATTEMPTS
         self._on_conflict: Callable[[], object] = ignore
         self._observer: ChangeObserver | None = None
+        self._is_background = False
         # the one connection of an in-memory database can be used by one thread at a time
         self.exclusive = threading.RLock() if settings.is_private else nullcontext()
 
@@ -147,6 +148,12 @@ class Store:
         store._observer = observer
         return store
 
+    def in_background(self) -> Self:
+        """Return a copy of this store for writes that no request waits for: see ``bulkhead``."""
+        store = copy.copy(self)
+        store._is_background = True
+        return store
+
     def write(
         self,
         work: Callable[Concatenate[Transaction, P], T],
@@ -161,7 +168,8 @@ class Store:
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """
-        wait = Wait(self.engines().bulkhead)
+        engines = self.engines()
+        wait = Wait(engines.background if self._is_background else engines.bulkhead)
 
         def attempt() -> T:
             try:

@@ -96,7 +96,7 @@ class _Commit:
 class Bulkhead:
     """Limits the waiting writes of one process; safe to share between threads."""
 
-    def __init__(self, places: int, *, cancels_commits: bool = False) -> None:
+    def __init__(self, places: int, cancels_commits: bool = False) -> None:
         self.places = places
         self._cancels_commits = cancels_commits
         self._most = max(1, 2 * places - 1)  # all threads but one
@@ -195,3 +195,12 @@ class Bulkhead:
                 is_watching = self._is_watching = bool(self._commits)
             for commit in late:
                 threading.Thread(target=commit.cancel, daemon=True).start()
+
+
+class Background(Bulkhead):
+    """The writes of a process that no request waits for; they take no place of requests.
+
+    None is refused, and one after the other is committed.
+    """
+
+    is_progressing = True

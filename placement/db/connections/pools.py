@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, pool
 
 from placement.db.connections import messages, server_checks, session_settings, timeouts
-from placement.db.connections.bulkhead import Bulkhead, Wait
+from placement.db.connections.bulkhead import Background, Bulkhead, Wait
 from placement.db.connections.lineage import Lineage
 from placement.db.connections.server_checks import ConnectionWatch
 from placement.db.connections.session_settings import Role
@@ -213,14 +213,15 @@ class Engines:
     begin_read: str
     lineage: Lineage
     bulkhead: Bulkhead
+    background: Background
 
     def connect_writer(self, wait: Wait) -> sa.Connection:
         """Return a connection for a write.  Raises: DatabaseUnavailable if too many wait."""
-        if wait.has_waited and self.bulkhead.places:
+        if wait.has_waited and wait.bulkhead.places:
             with suppress(sa.exc.TimeoutError):
                 return self.waiting_writer.connect()
-        if wait.has_waited and not (wait.is_passed_on or self.bulkhead.is_progressing):
-            self.bulkhead.refuse()
+        if wait.has_waited and not (wait.is_passed_on or wait.bulkhead.is_progressing):
+            wait.bulkhead.refuse()
         return self.writer.connect()
 
     def dispose(self) -> None:
@@ -244,19 +245,17 @@ def connect(settings: DatabaseSettings) -> Engines:
         raise sa.exc.ArgumentError(
             f"{settings.backend} is none of mysql, mariadb, postgresql and sqlite"
         )
-    lineage = Lineage()
+    lineage, cancels = Lineage(), settings.backend == "postgresql"
+    limits = Bulkhead(settings.max_waiting_writes, cancels), Background(0, cancels)
     if settings.backend == "sqlite":
         engine = sqlite_engine(settings, lineage)
-        bulkhead = Bulkhead(settings.max_waiting_writes)
-        return Engines(engine, engine, engine, "BEGIN IMMEDIATE", begin_read, lineage, bulkhead)
+        return Engines(engine, engine, engine, "BEGIN IMMEDIATE", begin_read, lineage, *limits)
     writer, waiting, reader = (server_engine(settings, role) for role in Role)
     watch = ConnectionWatch(lineage, settings)
     watch.listen(writer)
     watch.listen(waiting)
     watch.listen(reader, is_reader=True)
-    is_postgresql = settings.backend == "postgresql"
-    bulkhead = Bulkhead(settings.max_waiting_writes, cancels_commits=is_postgresql)
-    return Engines(writer, waiting, reader, None, begin_read, lineage, bulkhead)
+    return Engines(writer, waiting, reader, None, begin_read, lineage, *limits)
 
 
 def _set_log_level(connection_debug: int) -> None:

@@ -166,24 +166,42 @@ def test_after_a_refusal_writes_to_this_provider_are_refused_without_a_wait(
         assert outcome(observed, other)[0]
 
 
-def test_a_slow_commit_waits_for_another_one(store):
-    """The other one is of a recorder: this process has one thread for requests."""
+def test_a_background_write_takes_no_place_of_requests(store):
+    """The process has one thread for requests; a commit in the background does not end."""
     process = Store(replace(store.settings, max_waiting_writes=0))
-    host, committing = new_provider(process, VCPU=8), threading.Event()
+    host, committing, ends = new_provider(process, VCPU=8), threading.Event(), threading.Event()
 
     def commit_slowly(_connection):
-        committing.set()
-        time.sleep(1.5)
+        if not committing.is_set():
+            committing.set()
+            ends.wait(60)
 
     sa.event.listen(process.engines().writer, "commit", commit_slowly)
+
+    def select_one(tx):
+        tx.connection.execute(sa.text("SELECT 1"))
+
+    background = process.in_background()
     with ThreadPoolExecutor(1) as threads:
-        other = threads.submit(
-            process.write, lambda tx: tx.connection.execute(sa.text("SELECT 1"))
-        )
-        assert committing.wait(10)
-        assert outcome(process, host)[0]
-        other.result()
+        try:
+            threads.submit(background.write, select_one)
+            assert committing.wait(60)
+            assert outcome(process, host)[0]
+        finally:
+            ends.set()
     process.dispose()
+
+
+def test_a_background_write_waits_for_its_lock(store):
+    background, conflicts = store.in_background(), []
+    host = new_provider(store, VCPU=8)
+    background = background.with_conflict_observer(lambda: conflicts.append(1))
+    with ThreadPoolExecutor(1) as threads:
+        with locked(store, host):
+            claimed = threads.submit(outcome, background, host)
+            wait_until(lambda: len(conflicts) == 2)
+            assert waiting(store) == 0
+        assert claimed.result()[0]
 
 
 @pytest.fixture

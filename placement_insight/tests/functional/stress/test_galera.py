@@ -158,10 +158,9 @@ def under_load(name, nodes, stores, folder):
 
 
 def test_stress_on_two_nodes_while_the_third_is_killed_and_joins_again(nodes, stores, tmp_path):
-    """The two keep the quorum: no request fails after they have noticed the kill.
+    """The two keep the quorum: no request fails, also not before they have noticed the kill.
 
-    Until then, commits wait, and if too many of a process do, the next one gets a 503. Later, only
-    if the machine is so busy that the two lose each other, the requests meanwhile get a 503.
+    Only if the machine is so busy that they lose each other, the requests meanwhile get a 503.
     """
     with under_load("stress on galera", nodes, stores, tmp_path) as (_apis, shared, clients):
         losses = quorum_losses(nodes[:2])
@@ -169,10 +168,9 @@ def test_stress_on_two_nodes_while_the_third_is_killed_and_joins_again(nodes, st
         for node in nodes[:2]:
             node.wait_for_status("wsrep_cluster_size", "2")
         wait_until_served(clients, SECONDS_TO_RECOVER)
-        refused = shared.history.unavailable
         time.sleep(SECONDS)
         nodes[2].start()
-        assert shared.history.unavailable == refused or quorum_losses(nodes[:2]) > losses
+        assert not shared.history.unavailable or quorum_losses(nodes[:2]) > losses
     third = Store(DatabaseSettings(connection=nodes[2].tcp_url("placement")))
     assert_sound(third)
     third.dispose()

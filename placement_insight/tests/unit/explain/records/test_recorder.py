@@ -31,6 +31,9 @@ class Memory:
     attempts: int | None = None
     superseding: list[list[str]] = field(default_factory=list)
 
+    def in_background(self):
+        return self
+
     def with_max_attempts(self, attempts):
         self.attempts = attempts
         return self
