@@ -106,7 +106,7 @@ def aggregates(
     of_nova: Mapping[str, NovaAggregate],
     hypervisors: Mapping[str, Hypervisor],
     providers: AuditedProviders,
-    service_of: ServiceOf | None,
+    service_of: ServiceOf,
 ) -> Iterator[AggregatesOfNova]:
     """Yield the hosts whose aggregates of nova are not those in Placement.
 
@@ -126,7 +126,7 @@ def aggregates(
         if is_bare_metal(hypervisors[uuid].name):
             continue
         is_listed = stored & of_nova.keys() or short_name(hypervisors[uuid].name) in known
-        if service is None and service_of and is_listed:
+        if service is None and is_listed:
             service = service_of(uuid)
         wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
         missing, extra = wanted - stored, (stored & of_nova.keys()) - wanted

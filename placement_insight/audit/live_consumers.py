@@ -32,6 +32,8 @@ from placement_insight.audit.model import (
     Hidden,
     InvalidList,
     LeftOut,
+    ListOfFile,
+    ListOfNova,
     LiveConsumers,
     Moves,
     NotCompared,
@@ -39,6 +41,7 @@ from placement_insight.audit.model import (
     RunsOn,
     Skipped,
     Unread,
+    listed_hypervisors,
     young,
 )
 from placement_insight.audit.pairs import MOVING, NO_PROVIDER, NOT_COMPARED, Claimants, Held
@@ -100,7 +103,7 @@ def live_findings(
     """
     live = live_sources.read(options.live, options.type, connect)
     grace = timedelta(minutes=options.grace_minutes)
-    if live.servers_of is None:  # a file is written at the end of the listing
+    if isinstance(live, ListOfFile):  # written at the end of the listing
         live = replace(live, listed_at=live.listed_at - grace)
     before = datetime.now(UTC).replace(tzinfo=None) - grace
     comparison = Comparison(live, providers, before, young(options.grace_minutes))
@@ -138,12 +141,13 @@ class Comparison:
         self._before, self._young = before, young
         # A provider may be renamed: nova has the name of its UUID.
         names = providers.names
-        of_nova = {each.name: uuid for uuid, each in live.listed_hypervisors.items()}
+        hypervisors_ = listed_hypervisors(live)
+        of_nova = {each.name: uuid for uuid, each in hypervisors_.items()}
         self._hosts = {name: uuid for uuid, name in names.items()}
         self._hosts |= {name: uuid for name, uuid in of_nova.items() if uuid in names}
         self._known_names = self._hosts.keys() | of_nova.keys()
         self._answering = _in_trees(providers, live.answering)
-        listed = _in_trees(providers, of_nova, live.listed_hypervisors)
+        listed = _in_trees(providers, of_nova, hypervisors_)
         self._on_nova = (listed or self._answering) if live.covers_untyped else set()
         self.orphans: list[ListedConsumer] = []
         self.compared = self.missing = 0
@@ -325,9 +329,9 @@ class Comparison:
 
     def _confirmed_servers(self) -> dict[str, OfServer]:
         """Return the suspects whose hosts nova confirms, because consumers were read later."""
-        now, current = self._live.places, self._live.current_places
-        if current is not None:
-            now = current(sorted(self._suspects))
+        now = self._live.places
+        if isinstance(self._live, ListOfNova):
+            now = self._live.current_places(sorted(self._suspects))
         confirmed = {}
         for uuid, suspect in sorted(self._suspects.items()):
             if now.get(uuid) == self._live.places[uuid]:
@@ -369,9 +373,9 @@ class Comparison:
         Migrations of other types are not confirmed, because nova has no request for a single
         migration by its UUID. Raises: InvalidList.
         """
-        of_nova = self._live.servers_of
-        if self._live.current_places is None or of_nova is None:
+        if isinstance(self._live, ListOfFile):
             return orphans
+        of_nova = self._live.servers_of
         servers = {each.uuid: of_nova.get(each.uuid.lower(), each.uuid) for each in orphans}
         requested = {
             uuid
@@ -387,18 +391,20 @@ class Comparison:
 
     def of_hosts(self) -> Sequence[Finding]:
         """Return the findings about the hypervisors and aggregates of nova."""
-        live, providers, listed = self._live, self._providers, self._live.listed_hypervisors
-        if live.hypervisors is None:
+        live, providers = self._live, self._providers
+        if isinstance(live, ListOfFile):
             return ()
         if isinstance(live.hypervisors, Unread):
             for kind in (ProviderWithoutHypervisor, StatusOfNova, AggregatesOfNova):
                 self._not_compared(kind.code, live.hypervisors.reason, len(providers.hosts))
             return ()
-        found = list(hypervisors(listed, providers))
+        found = list(hypervisors(live.hypervisors, providers))
         if isinstance(live.aggregates, Unread):
-            self._not_compared(AggregatesOfNova.code, live.aggregates.reason, len(listed))
-        elif live.aggregates is not None:
-            found += aggregates(live.aggregates, listed, providers, live.service_of)
+            self._not_compared(
+                AggregatesOfNova.code, live.aggregates.reason, len(live.hypervisors)
+            )
+        else:
+            found += aggregates(live.aggregates, live.hypervisors, providers, live.service_of)
         return found
 
 

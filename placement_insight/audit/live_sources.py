@@ -20,6 +20,7 @@ from placement_insight.audit.model import (
     MIGRATION,
     Hidden,
     InvalidList,
+    ListOfFile,
     LiveConsumers,
     NoHost,
     Place,
@@ -39,7 +40,7 @@ NOVA: Final = "nova"
 STDIN: Final = "-"
 
 
-def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -> LiveConsumers:
+def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -> ListOfFile:
     """Return the consumers in the lines.
 
     Raises: InvalidList for a line that has no UUID, and for an instance with two hosts.
@@ -58,7 +59,7 @@ def parse(lines: Iterable[str], *, listed_at: datetime, types: frozenset[str]) -
         hosts[uuid] = named or hosts.get(uuid)
     without: Place = NoHost() if any(hosts.values()) else _WITHOUT_HOSTS
     places = {uuid: RunsOn(host) if host else without for uuid, host in hosts.items()}
-    return LiveConsumers(places, listed_at, types)
+    return ListOfFile(places, listed_at, types)
 
 
 def _uuid_of_line(text: str, number: int) -> str:

@@ -73,42 +73,6 @@ class InvalidList(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class LiveConsumers:
-    """A complete list of the consumers of some types.
-
-    ``places`` are by the UUID of the consumer. The list is complete for the consumer types in
-    ``types``: consumers of other types are not compared. ``unknown`` is the type of consumers
-    without a type; with ``covers_untyped`` the list is also complete for those on hosts of nova.
-    ``listed_at`` is when the listing began (naive UTC): consumers written later are not compared.
-    ``hypervisors`` are by UUID, None if the list is a file.
-    ``servers_of`` has the servers of all migrations, including those that ended, None if the list
-    is a file, and ``evacuated`` the hosts that servers were evacuated from and that have not
-    cleaned up. ``aggregates`` are those of nova by UUID. While ``cell_is_down``, nova lists
-    neither its migrations nor its hypervisors: ``answering`` has the names of the hosts in the
-    other cells that listed rows name.
-    ``current_places`` and ``service_of`` ask nova, None if the list is a file.
-    """
-
-    places: Mapping[str, Place]
-    listed_at: datetime
-    types: frozenset[str] = frozenset({INSTANCE})
-    hypervisors: "Mapping[str, Hypervisor] | Unread | None" = None
-    servers_of: Mapping[str, str] | None = None
-    evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
-    covers_untyped: bool = False
-    aggregates: "Mapping[str, NovaAggregate] | Unread | None" = None
-    cell_is_down: bool = False
-    answering: Collection[str] = ()
-    current_places: CurrentPlaces | None = None
-    service_of: ServiceOf | None = None
-
-    @property
-    def listed_hypervisors(self) -> "Mapping[str, Hypervisor]":
-        """The hypervisors by UUID, none if they are not known."""
-        return self.hypervisors if isinstance(self.hypervisors, Mapping) else {}
-
-
-@dataclass(frozen=True, slots=True)
 class Unread:
     """A list that nova does not return, with the reason."""
 
@@ -128,6 +92,61 @@ class NovaAggregate(NamedTuple):
 
     name: str
     hosts: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOfFile:
+    """A complete list of the consumers of some types, in a file. It has nothing else of nova.
+
+    ``places`` are by the UUID of the consumer. The list is complete for the consumer types in
+    ``types``: consumers of other types are not compared. ``unknown`` is the type of consumers
+    without a type. ``listed_at`` is when the listing began (naive UTC): consumers written later
+    are not compared.
+    """
+
+    hypervisors: ClassVar[Mapping[str, Hypervisor]] = {}
+    evacuated: ClassVar[Mapping[str, Collection[str]]] = {}
+    answering: ClassVar[Collection[str]] = ()
+    covers_untyped: ClassVar = False
+    cell_is_down: ClassVar = False
+
+    places: Mapping[str, Place]
+    listed_at: datetime
+    types: frozenset[str] = frozenset({INSTANCE})
+
+
+@dataclass(frozen=True, slots=True)
+class ListOfNova:
+    """A complete list from nova, see ``ListOfFile``, and what else nova returned.
+
+    With ``covers_untyped`` the list is also complete for consumers without a type on its hosts.
+    ``hypervisors`` and ``aggregates`` are by UUID. ``servers_of`` has the servers of all
+    migrations, including those that ended, ``evacuated`` the hosts that servers were evacuated
+    from and that have not cleaned up. While ``cell_is_down``, nova lists neither its migrations
+    nor its hypervisors: ``answering`` has the names of the hosts in the other cells that listed
+    rows name. ``current_places`` and ``service_of`` ask nova.
+    """
+
+    places: Mapping[str, Place]
+    listed_at: datetime
+    types: frozenset[str]
+    hypervisors: Mapping[str, Hypervisor] | Unread
+    servers_of: Mapping[str, str]
+    current_places: CurrentPlaces
+    service_of: ServiceOf
+    evacuated: Mapping[str, Collection[str]] = field(default_factory=dict)
+    covers_untyped: bool = False
+    aggregates: Mapping[str, NovaAggregate] | Unread = field(default_factory=dict)
+    cell_is_down: bool = False
+    answering: Collection[str] = ()
+
+
+LiveConsumers = ListOfFile | ListOfNova
+
+
+def listed_hypervisors(live: LiveConsumers) -> Mapping[str, Hypervisor]:
+    """Return the hypervisors by UUID, none if they are not known."""
+    return {} if isinstance(live.hypervisors, Unread) else live.hypervisors
 
 
 @dataclass(frozen=True, slots=True)

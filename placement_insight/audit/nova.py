@@ -25,7 +25,7 @@ from placement_insight.audit.model import (
     Hidden,
     Hypervisor,
     InvalidList,
-    LiveConsumers,
+    ListOfNova,
     Moves,
     NoHost,
     NovaAggregate,
@@ -90,7 +90,7 @@ def _has_devices(flavor: object) -> bool | None:
 
 def read_nova(
     connection: Connection, *, listed_at: datetime, types: frozenset[str], covers_untyped: bool
-) -> LiveConsumers:
+) -> ListOfNova:
     """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
     with _translated():
         compute = connection.compute
@@ -110,7 +110,7 @@ def read_nova(
     for row in listed:
         uuid = _uuid_of_row(row, "id")
         places[uuid] = _place(row, is_moving=uuid in moving)
-    return LiveConsumers(
+    return ListOfNova(
         places,
         listed_at,
         types,

@@ -17,6 +17,7 @@ from placement_insight.audit.model import (
     MIGRATION,
     AuditedProviders,
     Hidden,
+    ListOfFile,
     LiveConsumers,
     Moves,
     RunsOn,
@@ -65,7 +66,7 @@ class Claimants:
     def server_of(self, claim: ListedConsumer) -> str | Held | None:
         """Return the server that runs on a claim that is not live, None if no server does."""
         trees = self._trees(claim.allocations)
-        if self._live.servers_of is None:
+        if isinstance(self._live, ListOfFile):
             return self._similar(claim, trees) if claim.type in (None, MIGRATION) else None
         return self._needing(trees, self._live.servers_of.get(claim.uuid.lower(), ""))
 

@@ -8,7 +8,7 @@ from placement.core.claims import Amounts
 from placement.core.text import timestamp
 from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.finding import Claim, Commands, Finding, InLivePlan, Named
-from placement_insight.audit.model import AuditedProviders, LiveConsumers
+from placement_insight.audit.model import AuditedProviders, LiveConsumers, listed_hypervisors
 
 _HEAL: Final = "nova-manage placement heal_allocations --instance"
 
@@ -135,7 +135,7 @@ def on_other_hosts(
         and (root in providers.hosts or any(classes & amounts.keys() for amounts in tree.values()))
     ]
     sources = live.evacuated.get(consumer.uuid.lower(), ())
-    down_hosts = {each.name for each in live.listed_hypervisors.values() if each.is_down}
+    down_hosts = {each.name for each in listed_hypervisors(live).values() if each.is_down}
     down = {root for root in others if names[root] in down_hosts.intersection(sources)}
     if left := [root for root in others if root not in down]:
         cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"

@@ -21,7 +21,8 @@ from placement_insight.audit.model import (
     FailedMigration,
     Hidden,
     Hypervisor,
-    LiveConsumers,
+    ListOfFile,
+    ListOfNova,
     Moves,
     NoHost,
     RunsOn,
@@ -123,7 +124,7 @@ class World:
         if not down and self.rng.random() < 0.2:
             self.names |= {"h3": "h4", "h4": "h3"}
         listed = {each: Hypervisor(each) for each in HOSTS}
-        return LiveConsumers(
+        return ListOfNova(
             self.places,
             AT,
             frozenset({INSTANCE, MIGRATION}),
@@ -137,6 +138,7 @@ class World:
             current_places=lambda uuids: {
                 each: self.current[each] for each in uuids if each in self.current
             },
+            service_of=lambda _hypervisor: None,
         )
 
     def of_file(self, *, with_hosts):
@@ -149,7 +151,7 @@ class World:
         if not with_hosts:
             places = dict.fromkeys(places, Hidden("the list has no hosts"))
         types = {INSTANCE, MIGRATION, *self.rng.choice([[], ["unknown"]])}
-        return LiveConsumers(places, AT, frozenset(types))
+        return ListOfFile(places, AT, frozenset(types))
 
     def listed(self, source):
         return self.of_nova() if source == "nova" else self.of_file(with_hosts=source == "file")

@@ -42,7 +42,7 @@ from placement_insight.audit.model import (
     AuditedProviders,
     AuditSettings,
     LeftOut,
-    LiveConsumers,
+    ListOfFile,
     RunsOn,
 )
 from placement_insight.audit.repair.actions import REPAIRABLE, Planned, action_for, plan
@@ -271,7 +271,7 @@ def test_nothing_is_found_in_a_random_healthy_database(store, backend):
         _step(store, numbers)
     assert len(_consumers(store)) > 5
     listed_at = datetime.now(UTC).replace(tzinfo=None) + timedelta(days=1)
-    live = LiveConsumers(dict.fromkeys(_consumers(store), RunsOn("elsewhere")), listed_at, TYPES)
+    live = ListOfFile(dict.fromkeys(_consumers(store), RunsOn("elsewhere")), listed_at, TYPES)
     comparison = Comparison(live, AuditedProviders({}, {}, ()), listed_at, "young")
     comparison.add(all_matching(store, ConsumerFilter()))
     assert (comparison.orphans, comparison.compared) == ([], len(_consumers(store)))

@@ -13,7 +13,8 @@ from placement_insight.audit.model import (
     Hidden,
     Hypervisor,
     InvalidList,
-    LiveConsumers,
+    ListOfFile,
+    ListOfNova,
     NoHost,
     Place,
     RunsOn,
@@ -39,7 +40,7 @@ def consumer(uuid, *providers, type="INSTANCE", at=AT - SECOND):  # noqa: A002
 
 def compared(*consumers, hosts=(), types=("INSTANCE",)):
     places = {uuid: RunsOn(host) if host else NoHost() for uuid, host in dict(hosts).items()}
-    live = LiveConsumers(places, AT, frozenset(types))
+    live = ListOfFile(places, AT, frozenset(types))
     comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
     comparison.add(consumers)
     return comparison
@@ -185,7 +186,7 @@ def test_a_server_whose_host_is_not_known_may_run_on_a_claim(place: Place, own):
     """Whatever the amounts: a resize that failed has others. With storage that both use."""
     shared = ["nfs"] if own and "nfs" in own.allocations else []
     migration = consumer("m", "cn1", *shared, type="MIGRATION")
-    live = LiveConsumers({"a": place}, AT, BOTH_TYPES)
+    live = ListOfFile({"a": place}, AT, BOTH_TYPES)
     comparison = Comparison(live, STORAGE, AT + SECOND, young(30))
     comparison.add([each for each in (own, migration) if each])
     assert "m" not in {each.consumer for each in comparison.of_consumers(with_orphans=True)}
@@ -205,7 +206,7 @@ def skips(comparison, code):
 def test_a_server_that_has_its_claim_does_not_need_that_of_a_migration():
     """The host is not known, but the server has allocations in the tree."""
     own, migration = consumer("a", "cn1", "nfs"), consumer("m", "numa", "nfs", type="MIGRATION")
-    live = LiveConsumers({"a": Hidden("the list has no hosts")}, AT, BOTH_TYPES)
+    live = ListOfFile({"a": Hidden("the list has no hosts")}, AT, BOTH_TYPES)
     comparison = Comparison(live, STORAGE, AT + SECOND, young(30))
     comparison.add([own, migration])
     (orphan,) = comparison.of_consumers(with_orphans=True)
@@ -215,7 +216,7 @@ def test_a_server_that_has_its_claim_does_not_need_that_of_a_migration():
 def test_two_servers_of_a_host_without_a_claim_make_a_claim_ambiguous():
     """One of them has no allocations: the claim may be its own."""
     own, migration = consumer("a", "cn2"), consumer("m", "cn1", type="MIGRATION")
-    live = LiveConsumers({"a": RunsOn("cn1"), "b": RunsOn("cn1")}, AT, BOTH_TYPES)
+    live = ListOfFile({"a": RunsOn("cn1"), "b": RunsOn("cn1")}, AT, BOTH_TYPES)
     comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
     comparison.add([own, migration])
     servers = comparison.of_consumers(with_orphans=True)
@@ -226,12 +227,15 @@ def test_two_servers_of_a_host_without_a_claim_make_a_claim_ambiguous():
 def test_nova_has_a_host_that_no_provider_is():
     """Its name is another one than that of the provider, and no hypervisor has the UUID."""
     own, migration = consumer("a", "cn2"), consumer("m", "cn1", type="MIGRATION")
-    live = LiveConsumers(
-        {"a": RunsOn("cn1.example.org")},
+    places = {"a": RunsOn("cn1.example.org")}
+    live = ListOfNova(
+        places,
         AT,
         BOTH_TYPES,
         {"cn2": Hypervisor("cn2")},
         servers_of={"m": "a"},
+        current_places=lambda _uuids: places,
+        service_of=lambda _hypervisor: None,
     )
     comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
     comparison.add([own, migration])
