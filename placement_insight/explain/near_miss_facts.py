@@ -1,6 +1,6 @@
 """A requirement that a root does not meet, with the facts about its provider."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -48,7 +48,7 @@ def named(snapshot: Snapshot, row: int) -> ProviderName:
 def unmet_of(
     snapshot: Snapshot,
     root: int,
-    usable: Iterable[ProviderState],
+    usable: Sequence[ProviderState],
     group: RequestGroup,
     lack: Lack,
 ) -> Unmet:
@@ -68,8 +68,13 @@ def unmet_of(
         case AmountTogether(name) as joint:
             own = SumIsShort(_amounts(usable, name, joint.needed))
         case HasInventory() | InUnits() | IsFree() as amount:
-            own, others = _of_amount(snapshot, root, group, amount, row)
-            is_named = others and row != root
+            own = _of_amount(snapshot, root, group, amount, row)
+            able = sum(amount.resource_class in each.inventories for each in usable)
+            is_named = row != root and able > 1
+            if isinstance(amount, HasInventory):
+                classes = snapshot.entries.state(row).inventories.keys() & group.resources.keys()
+                of_several = bool(group.suffix) and bool(able or (classes and row != root))
+                is_named = of_several or (row != root and bool(able))
     facts = lack.requirement, lack.group, provider, lack.names, own
     return Unmet(*facts, shared=shared, is_named=shared or is_named)
 
@@ -101,22 +106,19 @@ def _of_amount(
     group: RequestGroup,
     requirement: HasInventory | InUnits | IsFree,
     row: int,
-) -> tuple[UnmetFacts, bool]:
-    """Return the facts of an amount, and whether another provider of the tree may be meant."""
+) -> UnmetFacts:
     name, needed = requirement.resource_class, requirement.amount
     rows, states = snapshot.forest.members(root), snapshot.entries.state
     amounts = _amounts([states(row)], name, needed)
-    having = [at for at in rows if name in states(at).inventories]
     if not isinstance(requirement, HasInventory):
         together = tree_amounts(map(states, rows), name, needed)
         kind = NotFree if isinstance(requirement, IsFree) else NotInUnits
-        return OnlyTogether(amounts, together) if together else kind(amounts), len(having) > 1
+        return OnlyTogether(amounts, together) if together else kind(amounts)
     classes = tuple(each for each in group.resources if each in states(row).inventories)
+    having = [at for at in rows if name in states(at).inventories]
     if group.suffix and classes and having and row in rows:
-        beside = Beside(named(snapshot, having[0]), Link.PROVIDER, name, classes)
-        return Apart(amounts, beside), True
-    is_one_of_several = bool(having) or bool(group.suffix and classes)
-    return Absent(amounts, _beside(snapshot, root, name)), is_one_of_several
+        return Apart(amounts, Beside(named(snapshot, having[0]), Link.PROVIDER, name, classes))
+    return Absent(amounts, _beside(snapshot, root, name, group))
 
 
 def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> CapacityFacts:
@@ -139,21 +141,23 @@ def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> Capa
     )
 
 
-def _beside(snapshot: Snapshot, root: int, name: str) -> Beside | None:
+def _beside(snapshot: Snapshot, root: int, name: str, group: RequestGroup) -> Beside | None:
     """Return a provider of another tree that has a class, and why the root cannot use it.
 
     It is in an aggregate of the root's tree, or shares its inventory with others, or has the name
-    of the root as the beginning of its name.
+    of the root as the beginning of its name. If it is shared with the root, the reason is told
+    only if it is the tree that the group names.
     """
     trees, column = snapshot.tree_aggregates, snapshot.column(name)
     having = mask_of(column.rows, snapshot.size) & (snapshot.forest.root != root)
     sharing = snapshot.sharing.mask(snapshot.size)
     aggregates = MemberOf(frozenset(trees.aggregates[trees.number.item(root)]))
     in_aggregates = aggregates.providers(snapshot)
+    is_in_tree = any(each.named_provider for each in group.requirements)
     for link, rows in (
         (Link.SHARING_TRAIT, having & in_aggregates & ~sharing),
-        (Link.TREE, having & in_aggregates & sharing),
-        (Link.AGGREGATE, having & sharing),
+        (Link.TREE, having & in_aggregates & sharing & is_in_tree),
+        (Link.AGGREGATE, having & ~in_aggregates & sharing),
     ):
         if rows.any():
             return Beside(named(snapshot, int(np.argmax(rows))), link, name)

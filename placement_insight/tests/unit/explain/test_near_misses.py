@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 
+from placement.core.model import SHARING_TRAIT
 from placement.core.requirement import MemberOf
 from placement.core.search.deadline import Deadline
 from placement.tests.support.queries import request_of, snapshot_of
@@ -297,3 +298,15 @@ def test_what_the_host_has_is_not_said_to_be_missing_on_it(query, text):
     """
     found = lines(world, query)["h"].removesuffix("; everything else fits")
     assert found == text.replace("@x", aggregate_uuid("x"))
+
+
+def test_a_shared_class_is_not_said_to_be_missing():
+    storage = f"nfs DISK_GB=9 CUSTOM_GPU=1 @x +CUSTOM_NO +{SHARING_TRAIT}"
+    world = f"h VCPU=8 @x\n  card CUSTOM_GPU=2(used=1)\n{storage}"
+    assert lines(world, "resources=CUSTOM_GPU:2")["h"] == "card: CUSTOM_GPU 1 of 2"
+    assert lines(world, "resources=DISK_GB:99&required=!CUSTOM_NO")["h"] == (
+        "nfs: trait CUSTOM_NO, nfs: DISK_GB 9 of 99"
+    )
+    assert lines(world, "resources1=DISK_GB:1,VCPU:99&required1=!CUSTOM_OFF")["h"] == (
+        "h: no inventory of DISK_GB in group 1, VCPU 8 of 99 in group 1"
+    )
