@@ -150,3 +150,53 @@ def test_no_spelled_requirement_is_read_again():
             found |= {name for text in texts(node) if text in {"=!", "!", "in:"}}
     # the value of an option: --resource VCPU=4
     assert found == {"placement_insight.explain.command"}
+
+
+# A module that takes a text apart, and whose text it is: the service, and files that it wrote, are
+# read as values. A sentence of the service is only divided into lines, or gets the names of UUIDs
+# that only the client knows.
+READ_IN = {
+    "audit.command": "a number in an option",
+    "audit.live_sources": "a list in a file of the operator",
+    "audit.names": "names of providers and consumer types, for similar ones",
+    "audit.nova": "the first line of an error of openstacksdk",
+    "audit.repair.plan_file": "the lines of a plan, of JSON each",
+    "cli.client": "a URL in an error of keystoneauth",
+    "cli.command": "the docstring of a command, for its help",
+    "cli.consumers": "a number in an option",
+    "cli.mixes": "values of options",
+    "cli.names": "the value of an option; the first line of an error of openstacksdk",
+    "cli.tables": "lines that are too long for a table",
+    "cli.whatif": "values of options, an output of nova-manage, and lines",
+    "explain.command": "values of options",
+    "explain.group_numbers": "the suffix of a group in a request",
+    "explain.records.recorder": "the first line of an error of a database driver",
+    "explain.records.summary": "names in a column, as the same module joined them",
+    "explain.unknown_names": "an unknown name, for similar ones",
+    "fitted_tables": "lines that are too long for a terminal",
+    "http": "a header of a request",
+    "names": "names of hosts; UUIDs in a sentence or a query, whose names are added",
+    "page.feed.http": "a parameter of a request",
+    "page.proxy": "a path and a header of a request",
+    "plan.capacity.flavors": "extra specs of a flavor; an error of openstacksdk",
+    "plan.capacity.http": "parameters of a request",
+    "plan.http": "a parameter of a request",
+    "plan.sql": "rows that the database grouped in one text",
+    "times": "a time in an option or a parameter",
+}
+READING = {
+    *("partition", "rpartition", "split", "rsplit", "splitlines"),
+    *("fullmatch", "findall", "finditer", "match", "search", "sub"),
+}
+
+
+def test_no_text_is_taken_apart_again():
+    found = {
+        name_of(path).removeprefix("placement_insight.")
+        for path in modules_of("placement_insight")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in READING
+    }
+    assert found == READ_IN.keys()
