@@ -485,8 +485,12 @@ def test_the_range_of_a_number_is_in_the_message(minutes, capsys):
     assert f"{minutes} is not a number from 0 to 999999" in capsys.readouterr().err
 
 
-def test_another_trait_makes_no_host(store):
-    node, disk = compute_node(store, new_provider(store)), new_provider(store)
-    trait.replace(store, disk, generation(store, disk), ["STORAGE_DISK_SSD"])
+def test_another_trait_makes_no_host_and_disables_none(store):
+    node, off = (compute_node(store, new_provider(store)) for _ in range(2))
+    disk = new_provider(store)
+    traits = {off: ["COMPUTE_NODE", "COMPUTE_STATUS_DISABLED"], disk: ["STORAGE_DISK_SSD"]}
+    for each, names in traits.items():
+        trait.replace(store, each, generation(store, each), names)
     with store.read() as tx:
-        assert read_state(tx.connection, datetime.now(), 1).hosts == {node}
+        state = read_state(tx.connection, datetime.now(), 1)
+    assert (state.hosts, state.disabled) == ({node, off}, {off})
