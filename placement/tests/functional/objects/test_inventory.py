@@ -187,6 +187,19 @@ def test_one_inventory_is_removed(store):
             inventory.delete(store, provider, name)
 
 
+def test_an_inventory_is_removed_beside_others_in_use(store):
+    provider = new_provider(store, VCPU=4, DISK_GB=4, MEMORY_MB=4)
+    consumers = {name: uuid() for name in ("VCPU", "MEMORY_MB")}
+    for name, consumer in consumers.items():
+        claim(store, consumer, {provider: {name: 1}})
+    inventory.delete(store, provider, "DISK_GB")
+    for name, consumer in consumers.items():
+        text = f"1 in all, among them {consumer}"
+        with pytest.raises(exception.SingleInventoryInUse, match=text):
+            inventory.delete(store, provider, name)
+    assert inventories(store, provider).keys() == consumers.keys()
+
+
 def test_removing_all_inventories_always_increases_the_generation(store):
     provider = new_provider(store, VCPU=4, DISK_GB=1)
     inventory.delete_all(store, provider)

@@ -12,7 +12,7 @@ from placement.db.tables import insight_change_providers
 from placement.objects import allocation
 from placement.tests.functional.db.interleavings.kinds import KINDS, World
 from placement.tests.functional.db.interleavings.stored import StoredRows
-from placement.tests.support.factories import claim, new_provider
+from placement.tests.support.factories import claim, new_provider, statements
 from placement.tests.support.races import outcome_of
 from placement_insight.history.observer import History
 from placement_insight.history.sql import Filter, clear, find
@@ -95,6 +95,16 @@ def test_processes_that_end_early_remove_the_oldest(observed):
         claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
     changes = [record.change for record in oldest_first(observed)]
     assert 40 <= len([each for each in changes if isinstance(each, AllocationsChange)]) <= 60
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_few_changes_are_only_inserted(observed, monkeypatch):
+    monkeypatch.setattr("random.randint", lambda low, _high: low)
+    store = observed.with_change_observer(History(observed, 400))
+    with statements(observed) as executed:
+        new_provider(store, "host", VCPU=9)
+    of_changes = [each.split()[0] for each in executed if "insight_changes" in each]
+    assert of_changes == ["INSERT", "INSERT"]
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
