@@ -314,6 +314,8 @@ def test_server_groups_that_cannot_be_kept_are_refused(http, store):
     assert plan["assumes"][-1] == (
         f"Members of server groups without allocations are not considered: {unknown}."
     )
+    plan = post(("affinity", known), status=200).json
+    assert not [each for each in plan["assumes"] if "not considered" in each]
 
 
 def test_the_reason_names_what_no_other_host_has(http, store):

@@ -61,6 +61,33 @@ def test_the_smallest_consumer_that_is_enough_moves(http, store):
     assert claimed(http, "resources=VCPU:4") == {full}
 
 
+def test_as_many_roots_as_the_limit_are_listed_the_fewest_consumers_first(http, store):
+    http.put("/traits/CUSTOM_A", headers=HEADERS)
+    large, small = (new_provider(store, name, VCPU=8) for name in ("large", "small"))
+    new_provider(store, VCPU=8)
+    for host, amount in ((large, 4), (small, 2)):
+        configure(http, host, "traits", ["CUSTOM_A"])
+        for _ in range(8 // amount):
+            claim(http, {host: {"VCPU": amount}})
+    answer = room(http, "resources=VCPU:4&required=CUSTOM_A", limit=2)
+    found = [(each["root"]["name"], each["moved"]) for each in answer["rooms"]]
+    assert (found, answer["complete"]) == ([("large", 1), ("small", 2)], True)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("most", "undetermined"), [(0, 1), (1, 0)])
+def test_a_root_with_too_many_sets_is_undetermined(http, store, monkeypatch, most, undetermined):
+    """Each of two consumers fits on the other host, but not both."""
+    monkeypatch.setattr("placement_insight.plan.room._MOST_TRIED", most)
+    full = new_provider(store, VCPU=8)
+    new_provider(store, VCPU=5)
+    for _ in range(2):
+        claim(http, {full: {"VCPU": 4}})
+    answer = room(http, "resources=VCPU:8")
+    reason = None if undetermined else "nowhere_to_move"
+    assert (answer["undetermined"], answer["reason"]) == (undetermined, reason)
+
+
 def random_cloud(http, store, rng):
     """Create hosts with a device each, shared storage, and consumers of all of them."""
     http.put("/traits/CUSTOM_A", headers=HEADERS)
