@@ -35,7 +35,7 @@ class PlanDrain(WrittenOutput, command.Lister):
     """Plan where the servers of hosts would fit if the hosts were gone.
 
     Nothing is moved. The exit status is 0 if all fit elsewhere, 1 if not, and 3 if this was not
-    determined.
+    determined, or if some are not planned.
     """
 
     important = ("to", "consumer", "from")
@@ -75,7 +75,7 @@ class PlanDrain(WrittenOutput, command.Lister):
         body |= _constraints(names, parsed_args)
         body = {name: values for name, values in body.items() if values}
         document, consumers = _planned(self.app, names, "/drain", body, _consumers_of_drain)
-        self.exit_status = _EXIT_STATUS[document["verdict"]]
+        self.exit_status = _EXIT_STATUS[document["verdict"]] or 3 * bool(document["skipped"])
         moves = document["moves"]
         servers = names.servers(consumers)
         self.note(*_lines(names, document["text"], servers))

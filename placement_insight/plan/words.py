@@ -58,7 +58,7 @@ def _headline(names: Sequence[str], scene: Scene, result: Drain) -> str:
     placed, stuck = len(result.moves), len(result.stuck)
     hosts = len({move.root for move in result.moves})
     if not consumers:
-        return f"{what}: no consumers to move"
+        return f"{what}: no {'moves are planned' if scene.skipped else 'consumers to move'}"
     on_hosts = f"elsewhere, on {hosts} {nouns(hosts, 'host')}"
     if not result.is_complete:
         unknown = f"{what}: {stuck} of {consumers} not determined: {TIME_LIMIT}"

@@ -13,6 +13,7 @@ from placement_insight.tests.support.nova_documents import server
 from placement_insight.tests.support.openstack_client import Client, add_claim, add_host
 
 SMALL, LARGE = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(2))
+EVACUEE = "a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d19"
 RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 # the tests share one service
 pytestmark = pytest.mark.xdist_group("client resources")
@@ -57,6 +58,22 @@ def test_the_answer_comes_first(openstack):
         "cn1.example.org",
         "cn3.example.org",
     ]
+
+
+def test_a_server_that_is_not_planned(openstack):
+    """An evacuated server has allocations on the failed host as well, until it returns."""
+    hosts = {row["name"]: row["uuid"] for row in openstack("resource provider list")}
+    allocations = [
+        f"--allocation=rp={hosts[name]},VCPU=1" for name in ("cn2.example.org", "cn3.example.org")
+    ]
+    owner = ("--project-id=p", "--user-id=u", "--consumer-type=INSTANCE")
+    openstack("resource provider allocation set", EVACUEE, *allocations, *owner)
+    result = openstack.run("placement drain", "cn2")
+    assert (result.returncode, result.stderr.splitlines()[:2]) == (
+        3,
+        ["cn2.example.org: no moves are planned", "  1 not planned: allocations on several hosts"],
+    )
+    assert not openstack.run("resource provider allocation delete", EVACUEE).returncode
 
 
 def test_moves_are_data(openstack):
