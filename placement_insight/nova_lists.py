@@ -37,7 +37,7 @@ def pages(compute: Proxy, listed: NovaList, query: Mapping[str, str]) -> Iterato
         if last == marker or not isinstance(last, str):
             raise InvalidPage(
                 f"nova returned a page of {listed.path} that ends with {last!r}, which cannot be "
-                "the marker of the next page."
+                "the marker of the next page. Try again: a new server can be listed twice."
             )
         marker = last
 

@@ -305,8 +305,8 @@ class Comparison:
         """
         if self.missing and not self._live.places:
             raise InvalidList(
-                f"The list of live consumers is empty, and {self.missing} consumers of its types "
-                "have allocations. Check the source, or add --allow-many-orphans."
+                "The list of live consumers is empty, but consumers of its types have "
+                f"allocations: {self.missing}. Check the source, or add --allow-many-orphans."
             )
         if len(self.orphans) > FEW and 2 * len(self.orphans) > self.compared:
             raise InvalidList(

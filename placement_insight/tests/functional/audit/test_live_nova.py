@@ -720,7 +720,10 @@ def test_a_page_that_is_cut_off_is_refused(store, host, *, nova, run_audit, plan
 
 def test_pages_that_do_not_go_on_are_refused(store, host, nova, run_audit, plan):
     nova.servers = [server(uuid())] * 9
-    assert_refused(run_audit, plan, "cannot be the marker of the next page")
+    sentence = (
+        "cannot be the marker of the next page. Try again: a new server can be listed twice."
+    )
+    assert_refused(run_audit, plan, sentence)
 
 
 def test_a_page_that_ends_without_uuid_is_refused(store, host, nova, run_audit, plan):
