@@ -161,6 +161,7 @@ _TOP_HOST = _opened(
     **dict.fromkeys(("used", "usable", "reserved"), COUNT),
     free=_AMOUNTS,
     states=list_of(_STATE),
+    note=TEXT,
 )
 TOP = always(
     _answer(

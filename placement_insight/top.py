@@ -9,15 +9,17 @@ import webob
 
 from placement import exception
 from placement.core import capacity
+from placement.core.changes import TraitsChange
 from placement.core.model import Inventory, ProviderState
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical, nouns
-from placement.engine.engine import View
+from placement.db.store import Store
 from placement.http.request import Request, accepts_json
 from placement.parse import validation
 from placement.schemas.base import NAME, UUID, always, closed
 from placement_insight import http, policies, queries
 from placement_insight.documents import Json, document
+from placement_insight.history.sql import newest
 from placement_insight.hosts import DISABLED, NEEDS_OF_SERVERS, hosts_of
 
 FULL: Final = 0.95
@@ -115,7 +117,7 @@ class Host:
             each.free and each.share <= 0.5 for each in self.amounts.values()
         )
 
-    def as_json(self, name: str) -> Json:
+    def as_json(self, name: str, notes: Mapping[str, str]) -> Json:
         """Return the document of the host with the amounts of a class, and what is free of all."""
         amounts, provider = self.amounts[name], self.root.provider
         return {
@@ -126,6 +128,7 @@ class Host:
             **amounts._asdict(),
             "free": {name: amounts.free for name, amounts in self.amounts.items()},
             "states": self.states(name),
+            "note": notes.get(provider.uuid, ""),
         }
 
 
@@ -144,22 +147,36 @@ def list_top(request: Request) -> webob.Response:
     """Return the selected hosts, the fullest first, and how many hosts have each state."""
     request.can(policies.PROVIDERS)
     values = queries.values(request, _VALIDATORS)
-    return http.computed(request, lambda view: _top(view, values))
+    store = request.services.store
+    return http.computed(request, lambda view: _top(view.snapshot, store, values))
 
 
-def _top(view: View, values: Mapping[str, str]) -> Json:
-    hosts = list(hosts_with_inventories(view.snapshot))
+def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
+    hosts = list(hosts_with_inventories(snapshot))
     counted = Counter(state for host in hosts for state in host.states(host.fullest))
     counts = {state: counted[state] for state in STATES}
     texts = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in counts.items())
     selected = _selected(hosts, values)
     listed = selected[: int(values.get("limit", _LIMIT)) or None]
+    notes = _notes(store, [host for host, _ in listed])
     return document(
         text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}",
         counts={"hosts": len(hosts), **counts},
         selected=len(selected),
-        hosts=[host.as_json(name) for host, name in listed],
+        hosts=[host.as_json(name, notes) for host, name in listed],
     )
+
+
+def _notes(store: Store, hosts: Iterable[Host]) -> Mapping[str, str]:
+    """Return when, and by which request, hosts were disabled, by UUID, if it is recorded."""
+    uuids = [host.root.provider.uuid for host in hosts if DISABLED in host.root.traits]
+    with store.read() as tx:
+        changes = newest(tx.connection, TraitsChange, uuids)
+    return {
+        uuid: f"disabled {record.origin}"
+        for (uuid, name), record in changes.items()
+        if name == DISABLED
+    }
 
 
 def _selected(hosts: Sequence[Host], values: Mapping[str, str]) -> list[tuple[Host, str]]:

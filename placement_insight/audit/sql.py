@@ -10,6 +10,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from placement.core.capacity import is_within_capacity
+from placement.core.changes import InventoryChange
 from placement.core.claims import Amounts
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Inventory
 from placement.db.resources.providers import NAME
@@ -35,7 +36,7 @@ from placement_insight.audit.model import (
     NotAdmitted,
     StrayUsage,
 )
-from placement_insight.history.sql import newest_of_inventories
+from placement_insight.history.sql import newest
 from placement_insight.hosts import COMPUTE_NODE, DISABLED
 
 _Providers = Mapping[int, AuditedProvider]
@@ -229,12 +230,11 @@ def _with_last_change(
 ) -> Iterator[tuple[tuple[int, int], AuditedInventory]]:
     """Yield the inventories of providers, by their keys, with their last recorded changes."""
     of_providers = {key: each for key, each in found.items() if key[0] in ids}
-    uuids = sorted({each.provider.uuid for each in of_providers.values()})
-    for chunk in chunks(uuids):
-        newest = newest_of_inventories(connection, chunk)
-        for key, each in of_providers.items():
-            if change := newest.get((each.provider.uuid, str(each.resource_class))):
-                yield key, each._replace(last_change=change)
+    uuids = {each.provider.uuid for each in of_providers.values()}
+    changes = newest(connection, InventoryChange, uuids)
+    for key, each in of_providers.items():
+        if change := changes.get((each.provider.uuid, str(each.resource_class))):
+            yield key, each._replace(last_change=change)
 
 
 def _lone(

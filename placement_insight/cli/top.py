@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from osc_lib.command import command
@@ -12,9 +13,20 @@ from placement_insight.cli.command import Table, WrittenOutput, add_options, giv
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
 
-_COLUMNS = ("host", "uuid", "class", "share", "used", "usable", "reserved", "free", "state")
-_FIELDS = ("name", "uuid", "resource_class", *_COLUMNS[3:-1], "states")
-_TABLE_COLUMNS = ("host", "used", "free", "state")
+_COLUMNS = (
+    "host",
+    "uuid",
+    "class",
+    "share",
+    "used",
+    "usable",
+    "reserved",
+    "free",
+    "state",
+    "note",
+)
+_FIELDS = ("name", "uuid", "resource_class", *_COLUMNS[3:-2], "states", "note")
+_TABLE_COLUMNS = ("host", "used", "free", "state")  # and "note" for disabled hosts
 _SHOWN_BY_BAR = {"full", "empty"}
 _FLAGS = {
     "full": "Only hosts of which more than 95 %% of the class is in use.",
@@ -53,7 +65,7 @@ class ListTopHosts(WrittenOutput, command.Lister):
     $ openstack placement top --empty --rack CUSTOM_RACK_
     """
 
-    important = ("host", "used", "state", "free")
+    important = ("host", "note", "used", "state", "free")
     has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -73,7 +85,8 @@ class ListTopHosts(WrittenOutput, command.Lister):
         if len(hosts) < selected:
             self.note(f"{len(hosts)} of {selected} selected hosts are listed. All: --limit 0.")
         if is_table(parsed_args):
-            return _TABLE_COLUMNS, [cells(_table_row(host)) for host in hosts]
+            columns = (*_TABLE_COLUMNS, *(["note"] if parsed_args.disabled else []))
+            return columns, [cells(islice(_table_row(host), len(columns))) for host in hosts]
         return _COLUMNS, [cells(map(host.get, _FIELDS)) for host in hosts]
 
 
@@ -83,6 +96,7 @@ def _table_row(host: Response) -> Iterator[object]:
     yield " ".join(f"{name}={amount}" for name, amount in host["free"].items() if amount)
     states = [state for state in host["states"] if state not in _SHOWN_BY_BAR]
     yield Shown(states, lambda states: "\n".join(states).replace("_", "\n"))
+    yield host["note"].replace(", ", ",\n")
 
 
 def bar(share: float) -> str:

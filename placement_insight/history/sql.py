@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from placement.core.changes import AllocationsChange, Change, InventoryChange
+from placement.core.changes import AllocationsChange, Change, InventoryChange, TraitsChange
 from placement.db.clocks import utcnow
 from placement.db.store import Store
 from placement.db.tables import insight_change_providers, insight_changes
@@ -145,17 +145,20 @@ def find(tx: Transaction, filters: Filter) -> list[Record]:
     return [found[id_] for id_ in sorted(found, reverse=True)[: filters.limit]]
 
 
-def newest_of_inventories(
-    connection: sa.Connection, uuids: Collection[str]
+def newest(
+    connection: sa.Connection,
+    kind: type[InventoryChange] | type[TraitsChange],
+    uuids: Collection[str],
 ) -> dict[tuple[str, str], Record]:
-    """Return the last change of each inventory of providers, by provider and resource class."""
-    conditions = _columns.kind == InventoryChange.kind, _columns.provider_uuid.in_(uuids)
-    newest: dict[tuple[str, str], Record] = {}
-    for record in _records(connection, _NEWEST_FIRST.where(*conditions)):
-        if isinstance(change := record.change, InventoryChange):
-            for name in change.after:
-                newest.setdefault((change.uuid, name), record)
-    return newest
+    """Return the last changes of inventories, or additions of traits, by provider and name."""
+    found: dict[tuple[str, str], Record] = {}
+    for some in chunks(sorted(uuids)):
+        conditions = _columns.kind == kind.kind, _columns.provider_uuid.in_(some)
+        for record in _records(connection, _NEWEST_FIRST.where(*conditions)):
+            if isinstance(change := record.change, kind):
+                for name in change.after:
+                    found.setdefault((change.uuid, name), record)
+    return found
 
 
 def _records(connection: sa.Connection, statement: sa.Select[Any]) -> list[Record]:

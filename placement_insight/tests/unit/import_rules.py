@@ -40,6 +40,7 @@ INTERNAL = {
     "placement_insight.cli": {
         *("core", "microversion", "exception", "terminal", "placement_insight"),
     },
+    "placement_insight.top": {*_SERVICE, "placement_insight.history"},
     "placement_insight.routes": {*_SERVICE, "placement_insight"},
     "placement_insight.surface": {*_SERVICE, "conf.base", "placement_insight"},
 }

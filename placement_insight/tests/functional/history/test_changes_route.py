@@ -186,3 +186,16 @@ def test_pages(story):
 def test_other_queries_are_refused(http, query, message):
     response = http.get(f"/insight/changes?{query}", status=400)
     assert message in response.json["errors"][0]["detail"]
+
+
+def test_a_disabled_host_has_the_change_that_disabled_it(story):
+    claim(story, HOST, 1, None)
+    (host,) = story.get("/insight/top?disabled=true", headers=HEADERS).json["hosts"]
+    assert (host["uuid"], host["states"]) == (HOST, ["disabled"])
+    (change,) = [
+        each
+        for each in changes(story, f"provider={HOST}&kind=traits")
+        if "COMPUTE_STATUS_DISABLED" in each["after"]
+    ]
+    request = f"request {change['request_id']}, user nova"
+    assert host["note"] == f"disabled at {change['at']}, {request}"
