@@ -15,7 +15,8 @@ EXPLAIN = _INSIGHT.rule(
 )
 PROVIDERS = _INSIGHT.rule(
     "providers",
-    "List providers with everything they have, or those that changed, or the fullest hosts.",
+    "List providers with everything they have, or those that changed; the fullest hosts, and who "
+    "disabled them.",
     "GET /providers",
     "GET /top",
 )
