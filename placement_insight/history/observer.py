@@ -3,7 +3,7 @@
 import logging
 import random
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from oslo_context.context import get_current
@@ -22,6 +22,7 @@ from placement_insight.history.model import columns_of
 LOG = logging.getLogger(__name__)
 
 _LONGEST_ID: Final = 255
+_NOT_REMOVED: Final = "Old changes cannot be removed from insight_changes: %s"
 _BATCH: Final = 1000
 _MOST_EXCESS: Final = 5000
 _FAILURES: Final = (exception.PlacementException, SQLAlchemyError)
@@ -30,12 +31,13 @@ _FAILURES: Final = (exception.PlacementException, SQLAlchemyError)
 class History(ChangeObserver):
     """Records changes in a table with up to ``rows`` of allocations, and as many others."""
 
-    def __init__(self, store: Store, rows: int) -> None:
-        self._store, self._rows = store, rows
+    def __init__(
+        self, store: Store, rows: int, run: Callable[[Callable[[], None]], object] | None = None
+    ) -> None:
+        self._store, self._rows, self._run = store, rows, run or _in_thread
         self._prune_after = min(rows // 40, _MOST_EXCESS)
         # processes that end before they add so many rows remove some, too
         self._unpruned = random.randint(0, self._prune_after)  # noqa: S311
-        self._excess: sql.Excess | None = None
         self._pruning = threading.Lock()
 
     def start(self) -> None:
@@ -63,24 +65,26 @@ class History(ChangeObserver):
         return [*sql.insertions(rows), *sql.references(recorded)]
 
     def after_write(self) -> None:
-        """Remove a batch of the oldest records, if there have been enough new ones."""
-        if self._unpruned <= self._prune_after or not self._pruning.acquire(blocking=False):
-            return
-        try:
-            self._prune()
-        except _FAILURES as error:  # the write is committed: its request has not failed
-            reason = first_line(error)
-            LOG.warning("Old changes cannot be removed from insight_changes: %s", reason)
+        """Remove the oldest records in another thread, if there have been enough new ones."""
+        if self._unpruned > self._prune_after and self._pruning.acquire(blocking=False):
             self._unpruned = 0
+            try:
+                self._run(self._prune)
+            except RuntimeError as error:  # no thread can be started; the write is committed
+                self._pruning.release()
+                LOG.warning(_NOT_REMOVED, error)
+
+    def _prune(self) -> None:
+        try:
+            sql.prune(self._store, self._rows, _BATCH)
+        except _FAILURES as error:
+            LOG.warning(_NOT_REMOVED, first_line(error))
         finally:
             self._pruning.release()
 
-    def _prune(self) -> None:
-        """Remove a batch; if more rows remain, the next write removes the next batch."""
-        if self._excess is None:
-            self._excess = sql.excess(self._store, self._rows)
-        if self._store.write(sql.remove, self._excess, _BATCH) < _BATCH:
-            self._unpruned, self._excess = 0, None
+
+def _in_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()
 
 
 def _author() -> dict[str, object]:

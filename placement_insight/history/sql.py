@@ -5,7 +5,7 @@ those with several. All others have no consumer. The oldest row of each of both 
 what is recorded completely: a start, or the oldest change that was not removed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -39,13 +39,11 @@ _REFER = (
     )
 )
 _IDS = sa.select(_columns.id)
+_EXTENT = sa.select(sa.func.count(), sa.func.min(_columns.id)).select_from(insight_changes)
 _OF_OTHERS, _OF_ALLOCATIONS = _columns.consumer_uuid.is_(None), _columns.consumer_uuid.is_not(None)
 _NEWEST_FIRST = (
     sa.select(insight_changes).where(_columns.kind != _START).order_by(_columns.id.desc())
 )
-
-Excess = Sequence[sa.ColumnElement[bool]]
-"""The conditions of the rows that are in excess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,28 +101,42 @@ def clear(store: Store, at_most: int) -> None:
     """Remove all rows, in transactions of at most so many."""
     with store.read() as tx:
         is_empty = tx.connection.execute(_IDS.limit(1)).first() is None
-    while not is_empty:
-        is_empty = store.write(remove, [sa.true()], at_most) < at_most
+    if not is_empty:
+        _remove_all(store, sa.true(), at_most)
 
 
-def excess(store: Store, keep: int) -> Excess:
-    """Return the conditions of all but the newest rows of allocations, and of others.
+def prune(store: Store, keep: int, at_most: int) -> None:
+    """Remove all but the newest rows of allocations, and of others, as ``clear`` does.
 
-    Cost: reads ``keep`` rows of both.
+    Cost: counts both in an index, and reads the rows in excess.
     """
-    newest = _IDS.order_by(_columns.id.desc()).offset(keep).limit(1)
     with store.read() as tx:
-        firsts = [(of, tx.connection.scalar(newest.where(of))) for _, of in _starts()]
-    return [sa.and_(of, _columns.id <= id_) for of, id_ in firsts if id_ is not None]
-
-
-def remove(tx: Transaction, excess: Excess, at_most: int) -> int:
-    """Remove the oldest rows that are in excess, in total at most so many; return the number."""
-    ids: list[int] = []
+        excess = [each for _, of in _starts() if (each := _excess(tx, of, keep)) is not None]
     for condition in excess:
-        oldest = _IDS.where(condition).order_by(_columns.id).limit(at_most - len(ids))
-        ids += tx.connection.scalars(oldest)
-    if ids:
+        _remove_all(store, condition, at_most)
+
+
+def _excess(
+    tx: Transaction, of: sa.ColumnElement[bool], keep: int
+) -> sa.ColumnElement[bool] | None:
+    """Return the condition of the rows that are in excess, which also other processes remove."""
+    count, first = tx.connection.execute(_EXTENT.where(of)).one()
+    if count <= keep:
+        return None
+    rows = _IDS.where(of, _columns.id >= first).order_by(_columns.id)
+    last = tx.connection.scalar(rows.offset(count - keep - 1).limit(1))
+    return sa.and_(of, _columns.id.between(first, last))
+
+
+def _remove_all(store: Store, condition: sa.ColumnElement[bool], at_most: int) -> None:
+    while store.write(_remove, condition, at_most) == at_most:
+        pass
+
+
+def _remove(tx: Transaction, condition: sa.ColumnElement[bool], at_most: int) -> int:
+    """Remove at most so many rows, the oldest; return their number."""
+    oldest = _IDS.where(condition).order_by(_columns.id).limit(at_most)
+    if ids := tx.connection.scalars(oldest).all():
         tx.connection.execute(insight_changes.delete().where(_columns.id.in_(ids)))
         listed = _reference.change_id.in_(ids)
         tx.connection.execute(insight_change_providers.delete().where(listed))
@@ -135,13 +147,17 @@ def find(tx: Transaction, filters: Filter) -> list[Record]:
     """Return the records that match all filters, the newest first.
 
     Cost: reads no more rows than the table has, which is bounded. Indexes find providers,
-    consumers and global request ids.
+    consumers and global request ids; other request ids are searched if no global one is equal.
     """
     conditions = tuple(_conditions(filters))
     found: dict[int, Record] = {}
-    for alternative in _alternatives(filters):
-        statement = _NEWEST_FIRST.where(*conditions, alternative).limit(filters.limit)
-        found |= {record.id: record for record in _records(tx.connection, statement)}
+    for of_request in _of_requests(filters.request_id):
+        for of_providers in _of_providers(filters.providers):
+            alternative = _NEWEST_FIRST.where(*conditions, of_request, of_providers)
+            records = _records(tx.connection, alternative.limit(filters.limit))
+            found |= {record.id: record for record in records}
+        if found:
+            break
     return [found[id_] for id_ in sorted(found, reverse=True)[: filters.limit]]
 
 
@@ -197,19 +213,18 @@ def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
         yield _columns.id < filters.before
 
 
-def _alternatives(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
-    """Yield conditions of which each uses one index."""
-    requests: list[sa.ColumnElement[bool]] = [sa.true()]
-    if filters.request_id is not None:
-        columns = (_columns.global_request_id, _columns.request_id)
-        requests = [column == filters.request_id for column in columns]
-    providers: list[sa.ColumnElement[bool]] = [sa.true()]
-    if (wanted := filters.providers) is not None:
-        on_several = sa.select(_reference.change_id).where(_reference.provider_uuid.in_(wanted))
-        providers = [_columns.provider_uuid.in_(wanted), _columns.id.in_(on_several)]
-    for request in requests:
-        for provider in providers:
-            yield sa.and_(request, provider)
+def _of_requests(id_: str | None) -> list[sa.ColumnElement[bool]]:
+    if id_ is None:
+        return [sa.true()]
+    return [column == id_ for column in (_columns.global_request_id, _columns.request_id)]
+
+
+def _of_providers(uuids: Collection[str] | None) -> list[sa.ColumnElement[bool]]:
+    """Return conditions of which each uses one index."""
+    if uuids is None:
+        return [sa.true()]
+    on_several = sa.select(_reference.change_id).where(_reference.provider_uuid.in_(uuids))
+    return [_columns.provider_uuid.in_(uuids), _columns.id.in_(on_several)]
 
 
 def complete_since(tx: Transaction, kind: str | None) -> datetime | None:

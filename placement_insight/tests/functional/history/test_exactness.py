@@ -1,6 +1,6 @@
 """Records replayed give the state of the database, for each kind of write and each repair."""
 
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -14,6 +14,7 @@ from placement.tests.functional.db.interleavings.kinds import KINDS, World
 from placement.tests.functional.db.interleavings.stored import StoredRows
 from placement.tests.support.factories import claim, new_provider, statements
 from placement.tests.support.races import outcome_of
+from placement.tests.support.waiting import wait_until
 from placement_insight.history.observer import History
 from placement_insight.history.sql import Filter, clear, find
 from placement_insight.tests.functional.audit.repair.interleavings.kinds import REPAIRS, UNDONE
@@ -72,8 +73,12 @@ def test_a_write_that_runs_again_is_recorded_once_and_a_refused_one_never(observ
     assert [record.change for record in oldest_first(observed)] == [TraitChange(None, "CUSTOM_A")]
 
 
+def at_once(work):
+    work()
+
+
 def test_changes_of_allocations_remove_none_of_providers(observed):
-    history = History(observed, 80)  # removes rows after each two
+    history = History(observed, 80, at_once)  # removes rows after each two
     store = observed.with_change_observer(history)
     history.start()
     for number in range(3):
@@ -91,10 +96,27 @@ def test_changes_of_allocations_remove_none_of_providers(observed):
 def test_processes_that_end_early_remove_the_oldest(observed):
     host = new_provider(observed, "host", VCPU=100)
     for number in range(80):  # each removes rows with a probability of a half
-        store = observed.with_change_observer(History(observed, 40))
+        store = observed.with_change_observer(History(observed, 40, at_once))
         claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
     changes = [record.change for record in oldest_first(observed)]
     assert 40 <= len([each for each in changes if isinstance(each, AllocationsChange)]) <= 60
+
+
+def test_the_oldest_are_removed_in_another_thread(observed):
+    store = observed.with_change_observer(History(observed, 2))  # as in the service
+    host = new_provider(store, "host", VCPU=10_000)
+    for number in range(9):
+        claim(observed, str(UUID(int=number)), {host: {"VCPU": 1}})
+
+    def is_pruned():
+        claim(store, str(uuid4()), {host: {"VCPU": 1}})
+        return len(oldest_first(observed)) < 9
+
+    wait_until(is_pruned)
+
+
+def refused(_work):
+    raise RuntimeError("no DELETE")
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
@@ -108,8 +130,9 @@ def test_few_changes_are_only_inserted(observed, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
-def test_a_committed_write_does_not_fail_because_no_row_is_removed(observed, caplog):
-    store = observed.with_change_observer(History(observed, 1))
+@pytest.mark.parametrize("run", [at_once, refused])
+def test_a_committed_write_does_not_fail_because_no_row_is_removed(observed, caplog, run):
+    store = observed.with_change_observer(History(observed, 1, run))
     host = new_provider(store, "host", VCPU=9)
     refuse(observed, "DELETE")
     for number in range(3):
