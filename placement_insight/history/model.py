@@ -31,6 +31,15 @@ KINDS: Final = (*_OF_PROVIDER, AllocationsChange.kind, *_OTHERS)
 
 
 @dataclass(frozen=True, slots=True)
+class OtherChange:
+    """A change of a kind that a later release recorded, before a return to this one."""
+
+    kind: str
+    before: object
+    after: object
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """A change, when it was made (naive UTC), by which request, and the user of the request.
 
@@ -43,7 +52,7 @@ class Record:
     global_request_id: str | None
     project_id: str | None
     user_id: str | None
-    change: Change
+    change: Change | OtherChange
 
     @property
     def origin(self) -> str:
@@ -55,7 +64,7 @@ class Record:
         return ", ".join(parts)
 
 
-def uuids_of(change: Change) -> set[str]:
+def uuids_of(change: Change | OtherChange) -> set[str]:
     """Return the UUIDs of providers in a change, besides the provider that has its name."""
     match change:
         case AllocationsChange():
@@ -67,12 +76,12 @@ def uuids_of(change: Change) -> set[str]:
             return set()
 
 
-def subject_of(change: Change) -> tuple[str | None, str | None, str | None]:
+def subject_of(change: Change | OtherChange) -> tuple[str | None, str | None, str | None]:
     """Return the UUID of a provider or that of a consumer, and its name or type."""
     match change:
         case AllocationsChange():
             return None, change.consumer_uuid, change.consumer_type
-        case ClassChange() | TraitChange() | RepairChange():
+        case ClassChange() | TraitChange() | RepairChange() | OtherChange():
             return None, None, None
         case _:
             return change.uuid, None, change.name
@@ -91,11 +100,13 @@ def columns_of(change: Change) -> Mapping[str, str]:
     return columns
 
 
-def change_of(kind: str, provider: str, consumer: str, text: str) -> Change:
+def change_of(kind: str, provider: str, consumer: str, text: str) -> Change | OtherChange:
     """Return the change of the columns."""
     name, before, after = json.loads(text)
     if of_provider := _OF_PROVIDER.get(kind):
         return of_provider(provider, name, before, after)
     if kind == AllocationsChange.kind:
         return AllocationsChange(consumer, name, before, after)
-    return _OTHERS[kind](before, after)
+    if other := _OTHERS.get(kind):
+        return other(before, after)
+    return OtherChange(kind, before, after)

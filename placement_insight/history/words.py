@@ -18,12 +18,13 @@ from placement.core.changes import (
 from placement.core.claims import Amounts
 from placement.core.model import Inventory
 from placement.core.text import Names, printable
+from placement_insight.history.model import OtherChange
 
 _NOUNS = {"INSTANCE": "server", "MIGRATION": "migration"}
 _DEFAULTS = Inventory(total=0)
 
 
-def sentence(change: Change, names: Names) -> str:
+def sentence(change: Change | OtherChange, names: Names) -> str:
     """Return what changed, with the names of providers by UUID.
 
     >>> total = {"VCPU": {"total": 40}}, {"VCPU": {"total": 32}}
@@ -48,6 +49,8 @@ def sentence(change: Change, names: Names) -> str:
             subject, text = "trait", _of_name(change)
         case RepairChange():
             subject, text = "repair", change.after or f"undo of {change.before}"
+        case OtherChange():
+            subject, text = change.kind, "recorded by a later release"
         case _:
             assert_never(change)
     return printable(f"{subject}: {text}")
@@ -87,7 +90,7 @@ def of_inventory(name: str, before: Fields | None, after: Fields | None) -> str:
         shown = (
             f"{field} {value:g}" if isinstance(value, float) else f"{field} {value}"
             for field, value in after.items()
-            if value != getattr(_DEFAULTS, field)
+            if value != getattr(_DEFAULTS, field, None)
         )
         return f"{name} added ({', '.join(shown)})"
     fields = (f"{field} {before[field]} -> {value}" for field, value in after.items())

@@ -24,7 +24,7 @@ from placement.core.text import canonical
 from placement.db import tables
 from placement.db.store import Store
 from placement_insight.history import sql
-from placement_insight.history.model import Record
+from placement_insight.history.model import OtherChange, Record
 
 _FIELDS = tuple(asdict(Inventory(1)))
 
@@ -54,6 +54,7 @@ class State:
     def replay(self, records: Iterable[Record]) -> "State":
         """Apply changes, the oldest first; each begins where the one before it ended."""
         for record in records:
+            assert not isinstance(record.change, OtherChange)
             self._apply(record.change)
         return self
 

@@ -3,6 +3,8 @@
 import pytest
 import webtest
 
+from placement.db.clocks import utcnow
+from placement_insight.history import sql
 from placement_insight.history.model import KINDS
 
 HOST, OTHER, GPU = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in range(1, 4))
@@ -159,6 +161,15 @@ def test_filters(story):
     assert texts(story, "since=1h") == texts(story)
     assert texts(story, "until=1h") == []
     assert texts(story, "since=0001-01-01") == texts(story)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_kind_of_a_later_release_is_listed(http, store):
+    row = {"created_at": utcnow(), "kind": "quota", "change": '["p",{"VCPU":1},null]'}
+    store.write(lambda tx: tx.execute_all(sql.insertions([row])))
+    (change,) = changes(http)
+    assert (change["kind"], change["before"], change["after"]) == ("quota", {"VCPU": 1}, None)
+    assert change["text"] == "quota: recorded by a later release"
 
 
 def test_pages(story):

@@ -8,6 +8,7 @@ from placement.core.changes import (
     ProviderChange,
     RepairChange,
 )
+from placement_insight.history.model import OtherChange
 from placement_insight.history.words import sentence
 
 NAMES = {"u1": "cn1", "u2": "gpu"}
@@ -42,6 +43,11 @@ ROOT = {"name": "cn1", "parent_provider_uuid": None}
         ),
         (RepairChange(None, "make_root"), "repair: make_root"),
         (RepairChange("make_root", None), "repair: undo of make_root"),
+        (OtherChange("quota", {"VCPU": 1}, None), "quota: recorded by a later release"),
+        (
+            InventoryChange("u1", "cn1", {"VCPU": None}, {"VCPU": {"total": 4, "later": 1}}),
+            "cn1: VCPU added (total 4, later 1)",
+        ),
         (RepairChange(None, "a\x1b[31m"), "repair: a\\x1b[31m"),
     ],
 )
