@@ -73,6 +73,7 @@ from placement_insight.tests.functional.docs.test_backup_and_restore import (
     check_restore,
     runner,
 )
+from placement_insight.tests.functional.history.replay import oldest_first, state_of
 from placement_insight.tests.support.records import record
 
 TIMES = 8
@@ -137,7 +138,7 @@ def under_load(name, nodes, stores, folder):
     clients use may conflict at each of its attempts. It is refused with 409, and not stored.
     """
     shared = new_shared_state(stores[0], survives_outages=True, attempts_are_used_up=True)
-    started_at = time.monotonic()
+    before, started_at = state_of(stores[0]), time.monotonic()
     with ExitStack() as stack:
         apis = [
             stack.enter_context(Api(folder / f"api{at}", node.tcp_url("placement"), workers=2))
@@ -153,6 +154,8 @@ def under_load(name, nodes, stores, folder):
         report(name, shared, 2 * len(apis), time.monotonic() - started_at)
         print(f"served again {recovered:.1f} s after the cluster was complete")
         assert_consistent(stores[1], shared, clients)
+        replayed = before.replay(oldest_first(stores[0])).values()
+        assert [state_of(store).values() for store in stores] == [replayed] * len(stores)
         for api in apis:
             assert "Traceback" not in api.log.read_text()
 
