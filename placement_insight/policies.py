@@ -10,7 +10,8 @@ _INSIGHT = Resource("insight:", "/insight")
 SHOW = _INSIGHT.rule("show", "Show what the operator surface offers.", "GET")
 EXPLAIN = _INSIGHT.rule(
     "explanation",
-    "Explain where a request for candidates fits, and why it does not elsewhere.",
+    "Explain where a request for candidates fits, and why it does not elsewhere; and who disabled "
+    "hosts.",
     "GET /explanation",
 )
 PROVIDERS = _INSIGHT.rule(

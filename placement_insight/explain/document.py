@@ -5,9 +5,10 @@ remedies have the field ``text`` with their sentence; it names providers that th
 identifies by UUID.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from placement.core.text import Names, timestamp
@@ -16,8 +17,13 @@ from placement_insight.explain.facts import Facts, ProviderName, TraitFacts, Unm
 from placement_insight.explain.model import Completeness, Explanation, Unmet
 
 
-def as_json(explanation: Explanation) -> Json:
-    """Return the JSON document of an explanation that was computed now."""
+def as_json(
+    explanation: Explanation, added: Mapping[tuple[str, str], str] = MappingProxyType({})
+) -> Json:
+    """Return the JSON document of an explanation that was computed now.
+
+    ``added`` says when traits that a near miss must not have were added, by provider and trait.
+    """
     names, root = explanation.names, explanation.root
     return document(
         query=explanation.query,
@@ -41,7 +47,7 @@ def as_json(explanation: Explanation) -> Json:
         near_misses=[
             {
                 **_fields(miss.root),
-                "unmet": [_unmet(unmet, names) for unmet in miss.unmet],
+                "unmet": [_unmet(unmet, names, added) for unmet in miss.unmet],
                 "text": miss.text(names),
                 "complete": miss.completeness is Completeness.CONFIRMED,
                 **({"cut": True} if miss.completeness is Completeness.CUT else {}),
@@ -83,7 +89,8 @@ def _fields(value: Facts | ProviderName | UnmetFacts, suffix: str = "") -> Json:
     )
 
 
-def _unmet(unmet: Unmet, names: Names) -> Json:
+def _unmet(unmet: Unmet, names: Names, added: Mapping[tuple[str, str], str]) -> Json:
+    notes = [added[key] for name in unmet.names if (key := (unmet.provider.uuid, name)) in added]
     facts: dict[str, Any] = {**_fields(unmet.facts)}
     amounts = facts.pop("amounts", {})
     return {
@@ -96,4 +103,5 @@ def _unmet(unmet: Unmet, names: Names) -> Json:
         **facts,
         **amounts,
         "text": unmet.text(names),
+        **({"note": "; ".join(notes)} if notes else {}),
     }

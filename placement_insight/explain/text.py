@@ -92,8 +92,9 @@ def _distinct_lacks(miss: Response) -> list[str]:
 
 
 def unmet_lines(miss: Response) -> str:
-    """Return the requirements that a root does not meet, one per line."""
-    return "\n".join(map(printable, _distinct_lacks(miss)))
+    """Return the requirements that a root does not meet, one per line, and their notes."""
+    notes = [unmet["note"] for unmet in miss["unmet"] if "note" in unmet]
+    return "\n".join(map(printable, [*_distinct_lacks(miss), *notes]))
 
 
 def _closest(misses: Sequence[Response]) -> Iterator[str]:

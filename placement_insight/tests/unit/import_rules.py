@@ -29,6 +29,9 @@ INTERNAL = {
     },
     "placement_insight.history": {*_SERVICE, "placement_insight.history"},
     "placement_insight.explain": {*_SERVICE, "placement_insight.explain"},
+    "placement_insight.explain.http": {
+        *(*_SERVICE, "placement_insight.explain", "placement_insight.history"),
+    },
     "placement_insight.audit": {
         *(*_SERVICE, *_COMMAND, "placement_insight.audit", "placement_insight.explain"),
         "placement_insight.history",
