@@ -10,6 +10,7 @@ from placement import exception
 from placement.core.changes import RepairChange
 from placement.core.model import IncompleteConsumer
 from placement.db.errors import first_line
+from placement.db.resources.providers import provider_names
 from placement.db.store import Store
 from placement.db.transaction import Transaction
 from placement_insight.audit.repair import transaction
@@ -17,7 +18,10 @@ from placement_insight.audit.repair.action import Action
 from placement_insight.audit.repair.plan_file import Entry
 from placement_insight.audit.repair.rows import AFTER, BEFORE, NO_ROWS, state_of
 from placement_insight.audit.repair.transaction import ChangedSince, Repair
+from placement_insight.history.model import LARGEST_ID, uuids_of
 from placement_insight.history.repairs import of_repair
+from placement_insight.history.sql import Filter, find
+from placement_insight.history.words import sentence
 
 APPLIED: Final = "applied"
 ALREADY: Final = "already"
@@ -28,6 +32,8 @@ _UNCONFIRMED: Final = (
     "interrupted: another program may have changed the rows. If they must be restored, for "
     "example because the server of the removed allocations exists, add --unconfirmed."
 )
+
+_MOST_REPAIRS: Final = 1000
 
 Record = Callable[[Entry], object]
 
@@ -88,7 +94,7 @@ def undo_action(
         if state == BEFORE:
             return Outcome(ALREADY)
         if state != AFTER:
-            raise ChangedSince("The rows have changed since the action.")
+            raise ChangedSince(f"The rows have changed since the action{_last_change(tx, entry)}.")
         if not (entry.in_effect or unconfirmed):
             raise ChangedSince(_UNCONFIRMED)
         transaction.restore(tx, entry.recorded)
@@ -102,6 +108,22 @@ def undo_action(
     if outcome.status != SKIPPED:
         record(replace(entry, in_effect=False))
     return outcome
+
+
+def _last_change(tx: Transaction, entry: Entry) -> str:
+    """Return the last change of the consumers, or of the providers, by a request after it."""
+    repairs = find(tx, Filter(kind=RepairChange.kind, limit=_MOST_REPAIRS))
+    own = (record.id for record in repairs if record.change.after == entry.action.kind)
+    begin, consumers = next(own, LARGEST_ID), entry.recorded.consumers
+    filters = [Filter(consumer=uuid, limit=1) for uuid in consumers] or [
+        Filter(providers=entry.recorded.providers.values(), limit=1)
+    ]
+    records = [record for each in filters for record in find(tx, each)]
+    newest = max(records, key=lambda record: record.id, default=None)
+    if newest is None or newest.id <= begin or newest.request_id is None:
+        return ""
+    names = provider_names(tx.connection, uuids_of(newest.change))
+    return f": {sentence(newest.change, names)} {newest.origin}"
 
 
 def _outcome(store: Store, work: Callable[[Transaction], Outcome]) -> Outcome:

@@ -103,6 +103,18 @@ class Recorded:
         return {*map(int, self.providers), *(row["id"] for row in rows)}
 
     @property
+    def consumers(self) -> set[str]:
+        """The UUIDs of the consumers in the rows."""
+        columns = {consumers.name: "uuid", allocations.name: "consumer_id"}
+        images = (self.before, self.after)
+        return {
+            row[column]
+            for image in images
+            for name, column in columns.items()
+            for row in image.get(name, ())
+        }
+
+    @property
     def released(self) -> Mapping[tuple[int, int], int]:
         """The amounts that the action released on existing providers, by provider and class id."""
         amounts = Counter[tuple[int, int]]()
