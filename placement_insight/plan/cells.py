@@ -53,11 +53,6 @@ class Cells:
     others: InCell | None = None
     assumes: Sequence[str] = (NOT_KNOWN,)
 
-    def of(self, root: int) -> frozenset[InCell]:
-        """Return what a target must be for the consumers of a root."""
-        required = self.of_root.get(root, self.others)
-        return frozenset() if required is None else frozenset({required})
-
 
 NO_CELLS: Final = Cells()
 

@@ -7,11 +7,10 @@ from typing import Final
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import first
 from placement_insight.documents import Json, document
-from placement_insight.hosts import SERVER_CLASSES
 from placement_insight.plan import words
 from placement_insight.plan.drain import Drain
 from placement_insight.plan.hypothetical import Taken
-from placement_insight.plan.model import Holder, Keep, Move, Needs, NeedsReader, Scene, Verdict
+from placement_insight.plan.model import Holder, Keep, Scene, Verdict, roots_of
 from placement_insight.plan.room import Rooms, Task
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
 from placement_insight.plan.survival import Domain, Outcome
@@ -35,33 +34,39 @@ def of_drain(
     snapshot: Snapshot, tops: Sequence[int], scene: Scene, result: Drain, limit: int | None
 ) -> Json:
     """Return the document of POST /insight/drain."""
-    reader = NeedsReader(snapshot, scene.drained, Keep())
-    assumes = _assumes(scene.keep, scene.groups)
-    names = [provider(snapshot, row)["name"] for row in tops]
+    providers = [provider(snapshot, row) for row in tops]
     are_hosts = all(map(snapshot.forest.is_root.item, tops))
+    lines = words.of_drain(
+        [each["name"] for each in providers], scene, result, are_hosts=are_hosts
+    )
+    text, assumes = _framed(lines, scene.keep, scene.groups)
     return document(
-        text=_text(words.of_drain(names, scene, result, are_hosts=are_hosts), assumes),
+        text=text,
         complete=result.is_complete,
         verdict=result.verdict,
         reasons=result.reasons,
-        providers=[provider(snapshot, row) for row in tops],
+        providers=providers,
         consumers=sum(len(demand.holders) for demand in scene.demands),
         placed=len(result.moves),
         hosts_used=len({move.root for move in result.moves}),
         moves=(
             {
                 **_consumer(move.holder),
-                "from": [provider(snapshot, row) for row in reader.roots(move.holder.allocations)],
+                "from": [
+                    provider(snapshot, row) for row in roots_of(snapshot, move.holder.allocations)
+                ],
                 "to": [provider(snapshot, move.root)],
                 "allocations": _by_uuid(snapshot, move.allocations),
-                "text": _command(snapshot, move),
+                "text": words.of_move(snapshot, move),
             }
             for move in result.moves[:limit]
         ),
         stuck=[
             {
                 **_consumer(each.holder),
-                "needs": _total(each.needs),
+                "needs": sum(
+                    (Counter(dict(some)) for _, some in each.needs.shared), each.needs.total
+                ),
                 "proved": each.is_proved,
                 "text": each.text,
             }
@@ -104,9 +109,9 @@ def of_survival(
         ]
         for listed in ("does_not_fit", "undetermined")
     )
-    assumes = _assumes(keep)
+    text, assumes = _framed(words.of_survival(count, results, skipped), keep)
     return document(
-        text=_text(words.of_survival(count, results, skipped), assumes),
+        text=text,
         complete=len(results) == count,
         verdict="does_not_fit" if failing else verdict,
         domains=count,
@@ -123,78 +128,62 @@ def of_survival(
 def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
     """Return the document of POST /insight/room."""
     verdict: Verdict = "fits" if result.fits_now or result.rooms else "undetermined"
-    assumes = _assumes(task.keep, task.groups)
     targets = {e.move.root for room in result.rooms for e in room.leaving if e.move}
     names = {row: provider(snapshot, row)["name"] for row in targets}
-    texts = [
-        words.of_room(provider(snapshot, room.root)["name"], room, names) for room in result.rooms
+    rooms = [
+        {
+            "root": (root := provider(snapshot, room.root)),
+            "consumers": [
+                {
+                    **_consumer(each.holder, "uuid"),
+                    "frees": each.frees,
+                    "to": provider(snapshot, move.root) if (move := each.move) else None,
+                    "text": words.of_move(snapshot, move)
+                    if move
+                    else f"{each.holder.uuid} must be evicted",
+                    "allocations": _by_uuid(snapshot, move.allocations) if move else {},
+                }
+                for each in room.leaving
+            ],
+            "moved": len(room.leaving),
+            "amount": room.frees,
+            "minimal": room.is_minimal,
+            "text": words.of_room(root["name"], room, names),
+        }
+        for room in result.rooms
     ]
+    lines = words.of_rooms(result, [f"{room['text']}" for room in rooms])
+    text, assumes = _framed(lines, task.keep, task.groups)
     return document(
-        text=_text(words.of_rooms(result, texts), assumes),
+        text=text,
         complete=result.is_complete,
         verdict="does_not_fit" if result.reason else verdict,
         fits_now=result.fits_now,
-        rooms=[
-            {
-                "root": provider(snapshot, room.root),
-                "consumers": [
-                    {
-                        **_consumer(each.holder, "uuid"),
-                        "frees": each.frees,
-                        "to": provider(snapshot, each.move.root) if each.move else None,
-                        "text": _command(snapshot, each.move)
-                        if each.move
-                        else f"{each.holder.uuid} must be evicted",
-                        "allocations": _by_uuid(snapshot, each.move.allocations)
-                        if each.move
-                        else {},
-                    }
-                    for each in room.leaving
-                ],
-                "moved": len(room.leaving),
-                "amount": room.frees,
-                "minimal": room.is_minimal,
-                "text": text,
-            }
-            for room, text in zip(result.rooms, texts, strict=True)
-        ],
+        rooms=rooms,
         reason=result.reason,
         undetermined=result.undetermined,
         assumes=assumes,
     )
 
 
-def _text(lines: Iterable[str], assumes: Sequence[str]) -> str:
-    """Return the lines, and what the command and the page show of what is assumed."""
+def _framed(
+    lines: Iterable[str], keep: Keep, groups: ServerGroups = NO_GROUPS
+) -> tuple[str, Sequence[str]]:
+    """Return the text, which ends with the first two assumptions, and all assumptions."""
+    first_one = ASSUMES[0] if groups is NO_GROUPS else OF_GROUPS
+    assumes = [first_one, *keep.cells.assumes, *ASSUMES[1:]]
+    if unknown := sorted(groups.of_server.keys() - groups.roots.keys()):
+        assumes.append(
+            f"Members of server groups without allocations are not considered: {first(unknown)}."
+        )
     result, *others = lines
-    return "\n".join((result, *(f"  {line}" for line in (*others, *assumes[:2]))))
-
-
-def _assumes(keep: Keep, groups: ServerGroups = NO_GROUPS) -> Sequence[str]:
-    cells = keep.cells.assumes
-    if groups is NO_GROUPS:
-        return (ASSUMES[0], *cells, *ASSUMES[1:])
-    unknown = groups.without_allocations
-    sentence = (
-        f"Members of server groups without allocations are not considered: {first(unknown)}."
-    )
-    return (OF_GROUPS, *cells, *ASSUMES[1:], *((sentence,) if unknown else ()))
+    return "\n  ".join((result, *others, *assumes[:2])), assumes
 
 
 def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:
     """Return the UUID and the name of a provider."""
     identity = snapshot.entries.state(row).provider
     return {"uuid": identity.uuid, "name": identity.name}
-
-
-def _command(snapshot: Snapshot, move: Move) -> str:
-    has_devices = any(
-        snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
-        for name, row in move.allocations
-        if not name.startswith("NET_")
-    )
-    target = provider(snapshot, move.root)["name"]
-    return words.of_move(move.holder, target, has_devices=has_devices)
 
 
 def _consumer(holder: Holder, key: str = "consumer") -> Mapping[str, str | None]:
@@ -206,10 +195,3 @@ def _by_uuid(snapshot: Snapshot, allocations: Taken) -> Mapping[str, Mapping[str
     for (name, row), amount in allocations.items():
         by_uuid[snapshot.forest.uuids[row]][name] = amount
     return by_uuid
-
-
-def _total(needs: Needs) -> Mapping[str, int]:
-    total = needs.total
-    for _, resources in needs.shared:
-        total.update(dict(resources))
-    return total

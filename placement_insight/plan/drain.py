@@ -29,13 +29,9 @@ class Stuck:
     holder: Holder
     needs: Needs
     shortage: Shortage
+    text: str
     is_proved: bool = False
     is_after_moves: bool = False
-
-    @property
-    def text(self) -> str:
-        """The sentence about the shortage."""
-        return f"{self.shortage.text}{' after the moves' if self.is_after_moves else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ def drain(scene: Scene, deadline: Deadline) -> Drain:
         return Drain("undetermined", placement.moves, stuck, (UNPROVED,))
     except SearchDeadlineExceeded:
         stuck = [
-            Stuck(holder, demand.needs, _NOT_REACHED)
+            Stuck(holder, demand.needs, _NOT_REACHED, _NOT_REACHED.text)
             for demand in placement.stuck
             for holder in demand.holders
         ]
@@ -84,17 +80,18 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
     stuck = []
     for demand in placement.stuck:
         is_proved = not bounds.allowed(demand).any()
-        is_after_moves = not is_proved
-        if scene.groups.is_bound(demand.holders[0].uuid):
+        server = demand.holders[0].uuid
+        if server in scene.groups.bound:
             shortage: Shortage = _BOUND
         elif not bounds.fitting(demand.needs).any():
             shortage = shortage_of(scene, bounds.snapshot, demand.needs)
-        elif demand.holders[0].uuid in scene.groups:
+        elif server in scene.groups.of_server:
             shortage = _EXCLUDED if is_proved else _FULL
         else:
             shortage = shortage_of(scene, placement.after, demand.needs)
+        text = shortage.text if is_proved else f"{shortage.text} after the moves"
         stuck += [
-            Stuck(holder, demand.needs, shortage, is_proved, is_after_moves)
+            Stuck(holder, demand.needs, shortage, text, is_proved, not is_proved)
             for holder in demand.holders
         ]
     return stuck

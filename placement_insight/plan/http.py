@@ -1,6 +1,6 @@
 """``/insight/drain`` and ``/insight/survival``: where consumers would fit without providers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import webob
@@ -95,8 +95,25 @@ _SURVIVAL_OF_BODY = validation.body_validators(SURVIVAL_BODY)
 def plan_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
-    body = queries.body(request, _DRAIN)
-    return http.computed_of_body(request, body, lambda view: _drained(request, view, body))
+    body, services = queries.body(request, _DRAIN), request.services
+    short = services.shared.short_requests
+
+    def write(view: View) -> Json:
+        snapshot = view.snapshot
+        groups = groups_of(request, view, body)
+        tops = selected(snapshot, body)
+        drained = with_children(snapshot, tops)
+        if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
+            raise BadRequest(
+                f"The {len(tops)} providers have {count} consumers; a plan has at most "
+                f"{sql.MOST_CONSUMERS}. Name fewer providers."
+            )
+        holders = short.paced(sql.holders(services.store, view, drained, short))
+        scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, body), groups)
+        result = drain(scene, services.deadline())
+        return document.of_drain(snapshot, tops, scene, result, body.get("limit_moves"))
+
+    return http.computed_of_body(request, body, write)
 
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
@@ -128,23 +145,6 @@ def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGr
                 f"{first(sorted(group.members))}. Correct the UUIDs, or remove the group."
             )
     return ServerGroups(groups, roots)
-
-
-def _drained(request: Request, view: View, body: Mapping[str, Any]) -> Json:
-    snapshot, services = view.snapshot, request.services
-    groups = groups_of(request, view, body)
-    tops = selected(snapshot, body)
-    drained = with_children(snapshot, tops)
-    if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
-        raise BadRequest(
-            f"The {len(tops)} providers have {count} consumers; a plan has at most "
-            f"{sql.MOST_CONSUMERS}. Name fewer providers."
-        )
-    short = services.shared.short_requests
-    holders = short.paced(sql.holders(services.store, view, drained, short))
-    scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, body), groups)
-    result = drain(scene, services.deadline())
-    return document.of_drain(snapshot, tops, scene, result, body.get("limit_moves"))
 
 
 @accepts_json
@@ -257,39 +257,36 @@ def selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Sequenc
     """
     if not any(name in values for name in _SELECTORS):
         raise BadRequest(f"No provider is selected. Give one of {', '.join(_SELECTORS)}.")
-    tops = list(dict.fromkeys(_selected(snapshot, values)))
-    if len(tops) > MOST_PROVIDERS:
-        raise BadRequest(
-            f"The request selects {len(tops)} providers; a plan drains at most {MOST_PROVIDERS}. "
-            "Select fewer."
-        )
-    return tops
-
-
-def _selected(snapshot: Snapshot, values: Mapping[str, Sequence[str]]) -> Iterator[int]:
     forest, hosts = snapshot.forest, snapshot.hosts
     sharing = snapshot.sharing.mask(snapshot.size)
-    providers, members = (
-        [canonical(text) for text in values.get(name, ())] for name in ("provider", "in_tree")
+    providers, members, aggregates = (
+        [canonical(text) for text in values.get(name, ())]
+        for name in ("provider", "in_tree", "member_of")
     )
     if unknown := [uuid for uuid in (*providers, *members) if uuid not in forest.row_of]:
         raise BadRequest(
             f"There are no providers {first(unknown)}. GET /resource_providers lists the UUIDs."
         )
-    yield from (forest.row_of[uuid] for uuid in providers)
-    yield from (forest.root.item(forest.row_of[uuid]) for uuid in members)
-    for text in dict.fromkeys(map(canonical, values.get("member_of", ()))):
+    rows = [forest.row_of[uuid] for uuid in providers]
+    rows += [forest.root.item(forest.row_of[uuid]) for uuid in members]
+    for text in dict.fromkeys(aggregates):
         having = snapshot.aggregates.get(text, NO_ROWS).numbers
         if not len(having := having[hosts[having] | ~sharing[having]]):
-            aggregates = [name for name, _ in hosts_by(hosts, snapshot.aggregates)]
-            raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", aggregates)))
-        yield from having.tolist()
+            names = [name for name, _ in hosts_by(hosts, snapshot.aggregates)]
+            raise BadRequest(_none(f"in aggregate {text}", _existing("aggregates", names)))
+        rows += having.tolist()
     for text in dict.fromkeys(values.get("root_trait", ())):
         having = snapshot.traits.get(text, NO_ROWS).numbers
         if not len(having := having[hosts[having]]):
             traits = _existing("traits", _similar_first(text, _traits(snapshot)))
             raise BadRequest(_none(f"with root trait {text}", traits))
-        yield from having.tolist()
+        rows += having.tolist()
+    if len(tops := list(dict.fromkeys(rows))) > MOST_PROVIDERS:
+        raise BadRequest(
+            f"The request selects {len(tops)} providers; a plan drains at most {MOST_PROVIDERS}. "
+            "Select fewer."
+        )
+    return tops
 
 
 def _none(condition: str, existing: str) -> str:

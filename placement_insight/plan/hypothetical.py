@@ -3,7 +3,7 @@
 They are for the search alone: the states of their providers are those of the original snapshot.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -36,12 +36,14 @@ def by_root(snapshot: Snapshot, amounts: AmountArray) -> AmountArray:
 
 def free_by_root(snapshot: Snapshot, name: str) -> AmountArray:
     """Return the free amount of a class in each tree, at the row of its root."""
-    return by_root(snapshot, free_by_row(snapshot, name))
+    amounts, column = np.zeros(snapshot.size, dtype=np.int64), snapshot.column(name)
+    np.add.at(amounts, snapshot.forest.root[column.rows], column.free)
+    return amounts
 
 
-def amounts_of(slots: Sequence[Slot], rows: Sequence[int]) -> Taken:
+def amounts_of(slots: Sequence[Slot], rows: Sequence[int]) -> Counter[tuple[str, int]]:
     """Return the amounts of an assignment of providers to slots."""
-    amounts: defaultdict[tuple[str, int], int] = defaultdict(int)
+    amounts = Counter[tuple[str, int]]()
     for slot, row in zip(slots, rows, strict=True):
         for name, amount in slot.resources:
             amounts[name, row] += amount

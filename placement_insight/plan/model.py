@@ -10,16 +10,15 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache, cached_property, reduce
+from functools import cached_property, reduce
 from typing import Final, Literal, Self
 
 import numpy as np
 
 from placement.core.capacity import is_valid_amount
-from placement.core.model import ProviderState
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import (
     ForbiddenRootTrait,
@@ -72,11 +71,13 @@ class Keep:
     ignored: frozenset[str] = frozenset()
     cells: Cells = NO_CELLS
 
-    def of(self, root: ProviderState) -> frozenset[ProviderRequirement]:
-        """Return what a target must have of a root."""
-        aggregates = root.aggregates - self.ignored if self.aggregates else ()
-        traits = (name for name in root.traits if name.startswith(self.trait_prefixes))
-        return frozenset((*map(MemberOf.one, aggregates), *map(RootTrait.one, traits)))
+    def of(self, snapshot: Snapshot, root: int) -> "frozenset[ProviderRequirement | InCell]":
+        """Return what a target must have for the consumers of a root."""
+        state, cell = snapshot.entries.state(root), self.cells.of_root.get(root, self.cells.others)
+        aggregates = state.aggregates - self.ignored if self.aggregates else ()
+        traits = (name for name in state.traits if name.startswith(self.trait_prefixes))
+        kept = (*map(MemberOf.one, aggregates), *map(RootTrait.one, traits))
+        return frozenset(kept if cell is None else (*kept, cell))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +120,14 @@ class Variant:
     """The targets at which the same sharing providers keep the amounts ``kept`` of some needs.
 
     The amounts of the other sharing providers are unsuffixed: they are among ``own``.
+    ``slotted`` is the request for the amounts that are not kept.
     """
 
     needs: Needs
     targets: Mask
     own: Counter[str]
     kept: Counter[tuple[str, int]]
-
-    @cached_property
-    def slotted(self) -> SlottedRequest:
-        """The request for the amounts that are not kept."""
-        groups = [RequestGroup("", dict(self.own))] if self.own else []
-        groups += [
-            RequestGroup(f"_{number}", dict(resources))
-            for number, resources in enumerate(self.needs.others)
-        ]
-        return SlottedRequest.of(CandidateRequest(tuple(groups), (Isolate(),)))
+    slotted: SlottedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +151,18 @@ class Move:
 class Scene:
     """The drained providers of a snapshot, and what their consumers need.
 
-    ``remaining`` is the snapshot without the drained providers, ``demands`` are in the order in
-    which they are placed: the largest share of an average root first. ``skipped`` are the
-    consumers for which nothing is planned.
+    ``remaining`` is the snapshot without the drained providers, ``enabled`` are its roots that may
+    take consumers. ``demands`` are in the order in which they are placed: the largest share of an
+    average root first. ``skipped`` are the consumers for which nothing is planned.
     """
 
     remaining: Snapshot
     drained: Mask
+    enabled: Mask
     demands: Sequence[Demand]
-    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
     groups: ServerGroups = NO_GROUPS
     keep: Keep = field(default_factory=Keep)
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -188,11 +182,11 @@ class Scene:
                 skipped[holder.uuid] = "migration"
             elif holder.is_changed:
                 skipped[holder.uuid] = "changed"
-            elif len(roots := reader.roots(holder.allocations)) > 1:
+            elif len(roots := roots_of(snapshot, holder.allocations)) > 1:
                 skipped[holder.uuid] = "several_trees"
             else:
                 needs = reader.needs(holder.allocations, roots[0])
-                member = holder.uuid if holder.uuid in groups else ""
+                member = holder.uuid if holder.uuid in groups.of_server else ""
                 by_needs.setdefault((needs, member), []).append(holder)
         demands = [
             Demand(needs, tuple(sorted(equal, key=lambda holder: holder.uuid)))
@@ -213,14 +207,12 @@ class Scene:
 
         Of equal shares, the members of server groups are placed first.
         """
-        average = average_root(snapshot)
-
-        def order(demand: Demand) -> tuple[float, bool, str]:
-            uuid = demand.holders[0].uuid
-            return -share(demand.needs.total, average), uuid not in groups, uuid
-
-        ordered = sorted(demands, key=order)
-        return cls(without(snapshot, drained), drained, ordered, groups=groups)
+        share = shares(snapshot)
+        ordered = sorted(demands, key=lambda each: each.holders[0].uuid)
+        ordered.sort(key=lambda each: each.holders[0].uuid not in groups.of_server)
+        ordered.sort(key=lambda each: -share(each.needs.total))
+        enabled = snapshot.forest.is_root & ~drained & ENABLED.providers(snapshot)
+        return cls(without(snapshot, drained), drained, enabled, ordered, groups)
 
     @cached_property
     def staying(self) -> Mapping[str, int]:
@@ -228,28 +220,30 @@ class Scene:
         moving = {holder.uuid for demand in self.demands for holder in demand.holders}
         return {uuid: root for uuid, root in self.groups.roots.items() if uuid not in moving}
 
-    @cached_property
-    def _enabled(self) -> Mask:
-        snapshot = self.remaining
-        return snapshot.forest.is_root & ~self.drained & ENABLED.providers(snapshot)
-
     def targets(self, needs: Needs) -> Mask:
         """Return the roots that may take a consumer, whether or not its needs fit there."""
         having = (each.providers(self.remaining) for each in needs.of_root)
-        return reduce(np.logical_and, having, self._enabled)
+        return reduce(np.logical_and, having, self.enabled)
 
     def variants(self, needs: Needs) -> Sequence[Variant]:
         """Return the targets by the sharing providers that keep their amounts; most kept first."""
-        own = Counter(dict(needs.unsuffixed))
-        variants = [Variant(needs, self.targets(needs), own, Counter())]
+        empty = Counter[tuple[str, int]]()
+        parts = [(self.targets(needs), Counter(dict(needs.unsuffixed)), empty)]
         for row, resources in needs.shared:
             reached, amounts = self._reached(row, resources), Counter(dict(resources))
-            kept = Counter({(name, row): amount for name, amount in resources})
-            variants = [
-                *(Variant(needs, v.targets & reached, v.own, v.kept + kept) for v in variants),
-                *(Variant(needs, v.targets & ~reached, v.own + amounts, v.kept) for v in variants),
+            stay = Counter({(name, row): amount for name, amount in resources})
+            parts = [
+                *((targets & reached, own, kept + stay) for targets, own, kept in parts),
+                *((targets & ~reached, own + amounts, kept) for targets, own, kept in parts),
             ]
-        return [variant for variant in variants if variant.targets.any()]
+        others = [RequestGroup(f"_{at}", dict(each)) for at, each in enumerate(needs.others)]
+        variants = []
+        for targets, own, kept in parts:
+            if targets.any():
+                groups = (*([RequestGroup("", dict(own))] if own else []), *others)
+                slotted = SlottedRequest.of(CandidateRequest(groups, (Isolate(),)))
+                variants.append(Variant(needs, targets, own, kept, slotted))
+        return variants
 
     def _reached(self, row: int, resources: Resources) -> Mask:
         """Return the roots at which the sharing provider may keep the amounts."""
@@ -265,40 +259,30 @@ class Scene:
         return reached
 
 
+@dataclass(frozen=True, eq=False)
 class NeedsReader:
     """Reads the needs of consumers from their allocations, if some providers are drained."""
 
-    def __init__(self, snapshot: Snapshot, drained: Mask, keep: Keep) -> None:
-        self._root = snapshot.forest.root
-        self._sharing = snapshot.sharing.mask(snapshot.size)
-        self._drained = drained
-        self._of_root = cache(
-            lambda root: (
-                keep.cells.of(root)
-                | keep.of(snapshot.entries.state(root))
-                | (frozenset() if drained[root] else {OtherRoot(root)})
-            )
-        )
-        self._known: dict[Needs, Needs] = {}
-
-    def roots(self, allocations: Taken) -> Sequence[int]:
-        """Return the roots of the trees with the allocations.
-
-        Sharing providers do not count, unless there are no others.
-        """
-        rows = {row for _, row in allocations}
-        local = [row for row in rows if not self._sharing.item(row)] or rows
-        return sorted(set(map(self._root.item, local)))
+    snapshot: Snapshot
+    drained: Mask
+    keep: Keep
+    _of_root: dict[int, frozenset[ProviderRequirement | InCell | OtherRoot]] = field(
+        default_factory=dict
+    )
+    _known: dict[Needs, Needs] = field(default_factory=dict)
 
     def needs(self, allocations: Taken, root: int) -> Needs:
         """Return the needs of a consumer in the tree of a root; equal needs are one object."""
+        if root not in self._of_root:
+            other = frozenset() if self.drained[root] else {OtherRoot(root)}
+            self._of_root[root] = self.keep.of(self.snapshot, root) | other
         unsuffixed: defaultdict[str, int] = defaultdict(int)
         others: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
         shared: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
-        resident = []
+        resident, root_of = [], self.snapshot.forest.root.item
         for each in sorted(allocations.items()):
             (name, row), amount = each
-            is_drained, is_local = self._drained.item(row), self._root.item(row) == root
+            is_drained, is_local = self.drained.item(row), root_of(row) == root
             if row == root or (is_drained and not is_local):
                 unsuffixed[name] += amount
             else:
@@ -310,7 +294,7 @@ class NeedsReader:
             tuple(sorted(map(tuple, others.values()))),
             tuple((row, tuple(shared[row])) for row in sorted(shared)),
             tuple(resident),
-            self._of_root(root),
+            self._of_root[root],
         )
         return self._known.setdefault(needs, needs)
 
@@ -323,15 +307,24 @@ def with_children(snapshot: Snapshot, rows: Iterable[int]) -> Mask:
     return mask
 
 
-def average_root(snapshot: Snapshot) -> Mapping[str, float]:
-    """Return the free amount of each class, by root on average."""
+def roots_of(snapshot: Snapshot, allocations: Taken) -> Sequence[int]:
+    """Return the roots of the trees with the allocations.
+
+    Sharing providers do not count, unless there are no others.
+    """
+    is_sharing = snapshot.sharing.mask(snapshot.size)
+    rows = {row for _, row in allocations}
+    local = [row for row in rows if not is_sharing.item(row)] or rows
+    return sorted(set(map(snapshot.forest.root.item, local)))
+
+
+def shares(snapshot: Snapshot) -> Callable[[Mapping[str, int]], float]:
+    """Return the function of amounts that is their largest share of what an average root has."""
     roots = max(int(snapshot.forest.is_root.sum()), 1)
-    return {
+    average = {
         name: max(float(column.free.sum()), 1.0) / roots
         for name, column in snapshot.columns.items()
     }
-
-
-def share(amounts: Mapping[str, int], average: Mapping[str, float]) -> float:
-    """Return the largest share of the free amounts of an average root."""
-    return max((amount / average.get(name, 1.0) for name, amount in amounts.items()), default=0)
+    return lambda amounts: max(
+        (n / average.get(name, 1.0) for name, n in amounts.items()), default=0
+    )

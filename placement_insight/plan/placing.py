@@ -19,10 +19,10 @@ from placement.core.search.candidate_streams import batches, first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import find_domains
 from placement.core.search.problems import ProblemBuilder
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
-from placement_insight.plan.hypothetical import Taken, amounts_of, claimed, free_by_root
+from placement_insight.plan.hypothetical import amounts_of, claimed, free_by_root
 from placement_insight.plan.model import Demand, Holder, Move, Scene, Variant
 
 _BLOCK = 64
@@ -35,120 +35,94 @@ class Placement:
     """
 
     def __init__(self, scene: Scene, deadline: Deadline) -> None:
-        self._scene = scene
-        self._deadline = deadline
-        self._scarcest = scarcest_classes(scene)
-        self._roots = dict(scene.staying)  # of members of server groups
-        self._is_over = False
         self.after = scene.remaining
         self.moves: list[Move] = []
-        self.stuck = [
-            Demand(demand.needs, tuple(left))
-            for demand in scene.demands
-            if (left := self._placed(demand))
-        ]
+        self.stuck: list[Demand] = []
+        self._scene = scene
+        self._deadline = deadline
+        self._roots = dict(scene.staying)  # of members of server groups
+        self._is_over = False
+        total = Counter[str]()
+        for demand in scene.demands:
+            for name, amount in demand.needs.total.items():
+                total[name] += amount * len(demand.holders)
+        left = {name: int(self.after.column(name).free.sum()) / total[name] for name in total}
+        self._fullest_last = sorted(total, key=lambda name: (left[name], name), reverse=True)
+        for demand in scene.demands:
+            if holders := self._remaining(demand):
+                self.stuck.append(Demand(demand.needs, tuple(holders)))
 
-    def _placed(self, demand: Demand) -> Sequence[Holder]:
-        """Place the consumers of a demand; return those that fit nowhere, or were not reached."""
-        left: Sequence[Holder] = demand.holders
-        if self._is_over:
-            return left
-        groups, server = self._scene.groups, demand.holders[0].uuid
-        for each in self._scene.variants(demand.needs):
-            allowed = groups.allowed(server, each.targets, self._roots)
-            variant = replace(each, targets=allowed)
-            left = self._fill(variant, left)
-        return left
+    def _remaining(self, demand: Demand) -> Sequence[Holder]:
+        """Place the consumers of a demand; return those that fit nowhere, or were not reached.
 
-    def _fill(self, variant: Variant, holders: Sequence[Holder]) -> Sequence[Holder]:
-        """Place consumers on the targets of a variant; return the remaining consumers."""
-        while holders:
-            remaining = list(holders)
-            taken: Counter[tuple[str, int]] = Counter()
-            for root, amounts in self._until_deadline(self.after, variant):
-                count = min(_times(self.after, amounts, taken), len(remaining))
-                for holder in remaining[:count]:
+        The targets of each variant are filled until no consumer fits on them.
+        """
+        holders: Sequence[Holder] = demand.holders
+        server = holders[0].uuid
+        for variant in self._scene.variants(demand.needs) if not self._is_over else ():
+            allowed = self._scene.groups.allowed(server, variant.targets, self._roots)
+            placed = -1
+            while holders and placed:
+                placed = self._fill(replace(variant, targets=allowed), holders)
+                holders = holders[placed:]
+        return holders
+
+    def _fill(self, variant: Variant, holders: Sequence[Holder]) -> int:
+        """Place the first of some consumers, each target once; return how many were placed."""
+        placed, taken = 0, Counter[tuple[str, int]]()
+        try:
+            for root, amounts in assignments(self.after, variant, self._ranked, self._deadline):
+                count = len(holders) - placed
+                for (name, row), amount in amounts.items():
+                    column = self.after.columns[name]
+                    free = column.free.item(int(column.rows.searchsorted(row)))
+                    count = min(count, (free - taken[name, row]) // amount)
+                for holder in holders[placed : placed + count]:
                     self.moves.append(Move(holder, root, amounts + variant.kept))
-                    if holder.uuid in self._scene.groups:
+                    if holder.uuid in self._scene.groups.of_server:
                         self._roots[holder.uuid] = root
                 for key, amount in amounts.items() if count else ():
                     taken[key] += count * amount
-                remaining = remaining[count:]
-                if not remaining:
+                placed += count
+                if placed == len(holders):
                     break
-            self.after = claimed(self.after, taken)
-            if len(remaining) == len(holders):
-                return remaining
-            holders = remaining
-        return holders
-
-    def _until_deadline(
-        self, snapshot: Snapshot, variant: Variant
-    ) -> Iterator[tuple[int, Counter[tuple[str, int]]]]:
-        """Yield the assignments to ranked roots that are found until the deadline."""
-
-        def ranked(possible: Mask) -> Sequence[int]:
-            rows = np.flatnonzero(possible)
-            names = [name for name in self._scarcest if name in variant.needs.total]
-            keys = [free_by_root(snapshot, name)[rows] for name in reversed(names)]
-            ranked: list[int] = (rows[np.lexsort(keys)] if keys else rows).tolist()
-            return ranked
-
-        try:
-            yield from assignments(snapshot, variant, ranked, self._deadline)
         except SearchDeadlineExceeded:
             self._is_over = True
+        self.after = claimed(self.after, taken)
+        return placed
 
-
-def scarcest_classes(scene: Scene) -> Sequence[str]:
-    """Return the classes of the needs; the class with the least left comes first."""
-    total = Counter[str]()
-    for demand in scene.demands:
-        for name, amount in demand.needs.total.items():
-            total[name] += amount * len(demand.holders)
-    free = {name: int(scene.remaining.column(name).free.sum()) for name in total}
-    return sorted(total, key=lambda name: (free[name] / total[name], name))
+    def _ranked(self, variant: Variant, rows: Indices) -> Indices:
+        """Return the roots, the one with the least of the scarcest class first."""
+        needed = variant.needs.total
+        keys = [free_by_root(self.after, n)[rows] for n in self._fullest_last if n in needed]
+        return rows[np.lexsort(keys)] if keys else rows
 
 
 def assignments(
     snapshot: Snapshot,
     variant: Variant,
-    ordered: Callable[[Mask], Sequence[int]],
+    ranked: Callable[[Variant, Indices], Indices],
     deadline: Deadline,
 ) -> Iterator[tuple[int, Counter[tuple[str, int]]]]:
     """Yield targets on which the needs fit, with the amounts of their providers.
 
-    ``ordered`` returns the roots to solve, in order, from those that are possible.
+    ``ranked`` returns the possible roots in the order in which they are solved. New amounts and
+    those that stay are valid as one allocation.
 
     Raises: SearchDeadlineExceeded.
     """
-    slotted = variant.slotted
+    slotted, kept = variant.slotted, variant.kept
     domains = find_domains(snapshot, slotted, deadline)
     possible = possible_anchors(snapshot, slotted, domains, deadline) & variant.targets
     if not possible.any():
         return
     problems = ProblemBuilder(snapshot, slotted, domains)
-    for block in batches(ordered(possible), _BLOCK):
+    for block in batches(ranked(variant, np.flatnonzero(possible)).tolist(), _BLOCK):
         for root, rows in first_assignments(problems, block, deadline):
-            amounts = Counter(amounts_of(slotted.slots, rows))
-            if _is_valid_beside(variant.kept, amounts, snapshot):
+            amounts = amounts_of(slotted.slots, rows)
+            if all(
+                is_valid_amount(snapshot.entries.state(row).inventories[name], stays + new)
+                for (name, row), stays in kept.items()
+                if (new := amounts.get((name, row)))
+            ):
                 yield root, amounts
-
-
-def _is_valid_beside(kept: Taken, amounts: Taken, snapshot: Snapshot) -> bool:
-    """Return whether new amounts and those that stay are valid as one allocation."""
-    return all(
-        is_valid_amount(snapshot.entries.state(row).inventories[name], stays + amounts[name, row])
-        for (name, row), stays in kept.items()
-        if (name, row) in amounts
-    )
-
-
-def _times(snapshot: Snapshot, amounts: Taken, taken: Counter[tuple[str, int]]) -> int:
-    """Return how often the amounts are free, after others were taken."""
-    return min((_free(snapshot, *key) - taken[key]) // amount for key, amount in amounts.items())
-
-
-def _free(snapshot: Snapshot, name: str, row: int) -> int:
-    column = snapshot.columns[name]
-    return column.free.item(int(column.rows.searchsorted(row)))

@@ -42,8 +42,7 @@ from placement_insight.plan.model import (
     Keep,
     Move,
     Scene,
-    average_root,
-    share,
+    shares,
     with_children,
 )
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
@@ -150,7 +149,7 @@ class _Search:
         self.snapshot = snapshot
         self.task = task
         self.deadline = deadline
-        self.average = average_root(snapshot)
+        self.share = shares(snapshot)
         self.is_sharing = snapshot.sharing.mask(snapshot.size)
         self._slotted = slotted
         self._missing = {
@@ -196,8 +195,7 @@ class _Search:
             self.deadline.check()
             tree = _Tree(self, root, consumers[root])
             if (room := tree.room(least)) is not None:
-                amount = share(room.frees, self.average)
-                entry = (len(room.leaving), amount, room)
+                entry = (len(room.leaving), self.share(room.frees), room)
                 insort(self._found, entry, key=lambda each: each[:2])
             yield room is not None or tree.is_decided
 
@@ -333,7 +331,7 @@ class _Tree:
                 for counts in sets(number + 1, left - count, rest):
                     yield (count, *counts)
 
-        weights = [share(each.needs.total, self._search.average) for each in demands]
+        weights = [self._search.share(each.needs.total) for each in demands]
         found = list(sets(0, size, missing))
         self.is_decided &= steps <= _MOST_STEPS
         for counts in sorted(found, key=lambda counts: np.dot(counts, weights)):

@@ -28,34 +28,28 @@ class ServerGroup:
 
 
 class ServerGroups:
-    """Server groups, and the current ``roots`` of their members."""
+    """Server groups by server, and the current ``roots`` of their members.
+
+    ``bound`` are members of groups with affinity of which another member has allocations, too.
+    """
 
     def __init__(self, groups: Sequence[ServerGroup], roots: Mapping[str, int]) -> None:
         self.roots = roots
-        self._groups: defaultdict[str, list[ServerGroup]] = defaultdict(list)
         self.apart = [group for group in groups if not group.has_affinity]
+        self.of_server: defaultdict[str, list[ServerGroup]] = defaultdict(list)
+        self.bound = set[str]()
         for group in groups:
+            located = group.members & roots.keys()
             for member in group.members:
-                self._groups[member].append(group)
-
-    def __contains__(self, server: str) -> bool:
-        return server in self._groups
-
-    @property
-    def without_allocations(self) -> Sequence[str]:
-        """The members that have no root."""
-        return sorted(self._groups.keys() - self.roots.keys())
-
-    def is_bound(self, server: str) -> bool:
-        """Return whether another member of a group with affinity has allocations as well."""
-        groups = (group for group in self._groups.get(server, ()) if group.has_affinity)
-        return any(not self.roots.keys().isdisjoint(each.members - {server}) for each in groups)
+                self.of_server[member].append(group)
+                if group.has_affinity and located - {member}:
+                    self.bound.add(member)
 
     def allowed(self, server: str, targets: Mask, roots: Mapping[str, int]) -> Mask:
         """Return the targets that the groups of a server allow; ``roots`` are of members."""
-        if self.is_bound(server):
+        if server in self.bound:
             return np.zeros_like(targets)
-        for group in self._groups.get(server, ()):
+        for group in self.of_server.get(server, ()):
             if not group.has_affinity:
                 counts = group.others(server, roots)
                 full = [root for root, count in counts.items() if count >= group.most]

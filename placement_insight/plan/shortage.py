@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.core.requirement import MemberOf, RootTrait
 from placement.core.search.anchors import roots_in_aggregates
-from placement.core.snapshot.rows import AmountArray, Numbers
+from placement.core.snapshot.rows import AmountArray
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
 from placement_insight.plan.cells import InCell
@@ -47,37 +47,12 @@ class NoTarget:
 
 @dataclass(frozen=True, slots=True)
 class OfClass:
-    """A class of which no target has enough, and the target with the most.
-
-    It has ``free``, of which one provider allocates ``largest`` at once, and a separate provider
-    for each group ``served``. ``is_of_targets`` is whether a host that is no target, such as a
-    disabled one, has more.
-    """
+    """A class of which no target has enough; ``available`` is what the one with the most has."""
 
     name: str
     needed: int
     groups: int
-    host: str
-    free: int
-    largest: int
-    served: int
-    is_of_targets: bool
-
-    @property
-    def available(self) -> str:
-        """What the target has."""
-        if not self.free:
-            which = "host that may take it" if self.is_of_targets else "other host"
-            return f"no {which} has any free"
-        if self.groups > 1 and self.free < self.needed:
-            return f"{self.host} has {self.free} free"
-        if self.groups > 1:
-            served = f"of which a provider for each group serves {self.served}"
-            return f"{self.host} has {self.free} free, {served}"
-        if self.free > self.largest:
-            return f"{self.host} has {self.free} free, at most {self.largest} on one provider"
-        host = "a host that may take it" if self.is_of_targets else "one host"
-        return f"the most that {host} has free is {self.free} ({self.host})"
+    available: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +130,7 @@ def shortage_of(scene: Scene, snapshot: Snapshot, needs: Needs) -> Shortage:
         for each in free
         if not each.is_enough[best]
     ]
-    return NotAtOnce(_name(snapshot, best), missing)
+    return NotAtOnce(snapshot.entries.state(best).provider.name, missing)
 
 
 def _no_target(scene: Scene, needs: Needs) -> NoTarget:
@@ -185,17 +160,22 @@ class _Free:
     def __init__(
         self, snapshot: Snapshot, name: str, unsuffixed: int, others: Sequence[Resources]
     ) -> None:
-        self._snapshot, self.name, self._unsuffixed = snapshot, name, unsuffixed
-        groups = (dict(each).get(name, 0) for each in others)
-        self._groups = sorted(filter(None, groups), reverse=True)
-        self.needed = sum((unsuffixed, *self._groups))
+        self._snapshot, self.name = snapshot, name
+        groups = sorted(filter(None, (dict(each).get(name, 0) for each in others)), reverse=True)
+        self._count = len(groups) + bool(unsuffixed)
+        self.needed = sum((unsuffixed, *groups))
         column = snapshot.column(name)
         usable = np.minimum(column.free, np.maximum(column.allocatable, 0))
         roots = snapshot.forest.root[column.rows]
         self._largest, self._free = (np.zeros(snapshot.size, dtype=np.int64) for _ in range(2))
         np.maximum.at(self._largest, roots, usable)
         np.add.at(self._free, roots, np.maximum(column.free, 0))
-        self.served = self._served_by(roots, usable)
+        self.served = np.full(snapshot.size, unsuffixed, dtype=np.int64)
+        order = np.lexsort((-usable, roots))  # the providers of a tree, the largest first
+        rank = np.arange(len(order)) - np.searchsorted(roots[order], roots[order])
+        for number, amount in enumerate(groups):
+            serving = order[(rank == number) & (usable[order] >= amount)]
+            self.served[roots[serving]] += amount
         for at in np.flatnonzero(np.isin(column.rows, snapshot.sharing.numbers) & (usable > 0)):
             state = snapshot.entries.state(column.rows.item(at))
             reached = roots_in_aggregates(snapshot, state.aggregates)
@@ -203,38 +183,32 @@ class _Free:
             self._free[reached] += column.free[at]
             self._largest[reached] = np.maximum(self._largest[reached], usable[at])
             self.served[reached] = self.needed
-        most = max((unsuffixed, *self._groups))
+        most = max((unsuffixed, *groups))
         bound = np.where(self._largest < most, self._largest, self._free)
         self.served = np.minimum(np.minimum(self.served, bound), self.needed)
         self.is_enough = self.served >= self.needed
 
-    def _served_by(self, roots: Numbers, usable: AmountArray) -> AmountArray:
-        """Return what the providers of each tree serve: the largest group by the largest."""
-        served = np.full(self._snapshot.size, self._unsuffixed, dtype=np.int64)
-        order = np.lexsort((-usable, roots))
-        rank = np.arange(len(order)) - np.searchsorted(roots[order], roots[order])
-        for number, amount in enumerate(self._groups):
-            serving = order[(rank == number) & (usable[order] >= amount)]
-            served[roots[serving]] += amount
-        return served
-
     def of_class(self, scene: Scene, roots: AmountArray) -> OfClass:
-        """Return the shortage of targets that do not have enough."""
-        count = len(self._groups) + bool(self._unsuffixed)
-        shown = self._largest if count == 1 else self._free
+        """Return the shortage of targets that do not have enough.
+
+        If a host that is no target, such as a disabled one, has more, the text says so.
+        """
+        shown = self._largest if self._count == 1 else self._free
         best = roots.item(int(shown[roots].argmax()))
         others = self._snapshot.forest.is_root & ~scene.drained & (shown > shown[best])
-        return OfClass(
-            self.name,
-            self.needed,
-            count,
-            _name(self._snapshot, best),
-            self._free.item(best),
-            self._largest.item(best),
-            self.served.item(best),
-            is_of_targets=bool(others.any()),
-        )
-
-
-def _name(snapshot: Snapshot, row: int) -> str:
-    return snapshot.entries.state(row).provider.name
+        host = self._snapshot.entries.state(best).provider.name
+        free, largest = self._free.item(best), self._largest.item(best)
+        if not free:
+            which = "host that may take it" if others.any() else "other host"
+            available = f"no {which} has any free"
+        elif self._count > 1:
+            available = f"{host} has {free} free"
+            if free >= self.needed:
+                served = f"of which a provider for each group serves {self.served.item(best)}"
+                available = f"{available}, {served}"
+        elif free > largest:
+            available = f"{host} has {free} free, at most {largest} on one provider"
+        else:
+            which = "a host that may take it" if others.any() else "one host"
+            available = f"the most that {which} has free is {free} ({host})"
+        return OfClass(self.name, self.needed, self._count, available)

@@ -3,8 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -20,6 +18,7 @@ from placement_insight.plan.model import MIGRATION, Holder
 from placement_insight.plan.survival import Group
 
 MOST_CONSUMERS: Final = 20_000
+_MYSQL: Final = {"mysql", "mariadb"}
 
 _allocation = allocations.c
 _IS_USED = _allocation.used > 0  # a broken database may have others, which need nothing
@@ -27,7 +26,11 @@ _IS_USED = _allocation.used > 0  # a broken database may have others, which need
 
 def count(store: Store, view: View, drained: Mask) -> int:
     """Return the number of consumers with allocations on the drained rows."""
-    return store.read_once(_count, view.snapshot.forest.ids[drained].tolist())
+    ids = _literals(view.snapshot.forest.ids[drained].tolist())
+    statement = sa.select(sa.func.count(_allocation.consumer_id.distinct())).where(
+        _allocation.resource_provider_id.in_(ids)
+    )
+    return store.read_once(lambda tx: tx.connection.execute(statement).scalar_one())
 
 
 def holders(store: Store, view: View, drained: Mask, short: ShortRequests) -> Sequence[Holder]:
@@ -36,24 +39,41 @@ def holders(store: Store, view: View, drained: Mask, short: ShortRequests) -> Se
     Cost: one statement, and a few microseconds for each allocation.
     """
     forest = view.snapshot.forest
-    ids = forest.ids[drained].tolist()
+    on_drained = sa.select(_allocation.consumer_id).where(
+        _allocation.resource_provider_id.in_(_literals(forest.ids[drained].tolist()))
+    )
+    statement = (
+        sa.select(
+            _allocation.consumer_id,
+            _allocation.resource_provider_id,
+            _allocation.resource_class_id,
+            _allocation.used,
+            consumer_types.c.name,
+            projects.c.external_id,
+            consumers.c.created_at,
+        )
+        .select_from(
+            allocations.outerjoin(consumers, consumers.c.uuid == _allocation.consumer_id)
+            .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
+            .outerjoin(projects, projects.c.id == consumers.c.project_id)
+        )
+        .where(_IS_USED, _allocation.consumer_id.in_(on_drained))
+    )
     row_of = dict(zip(forest.ids.tolist(), range(forest.size), strict=True))
-    rows = store.read_once(_rows, ids, short)
-    by_consumer: dict[str, Holder] = {}
-    allocated: defaultdict[str, dict[tuple[str, int], int]] = defaultdict(dict)
-    changed: set[str] = set()
-    for uuid, provider, class_id, used, type_, project, created_at in short.paced(rows):
-        held = allocated[uuid]
-        if uuid not in by_consumer:
-            by_consumer[uuid] = Holder(uuid, type_, project, held, created_at=created_at)
+    allocated: defaultdict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
+    about, changed = {}, set()
+    for uuid, provider, class_id, used, *others in short.paced(
+        store.read_once(_read, statement, short)
+    ):
+        about[uuid] = others
         row, name = row_of.get(provider), view.names.classes.get(class_id)
         if row is None or name is None:
             changed.add(uuid)
         else:
-            held[name, row] = held.get((name, row), 0) + used
+            allocated[uuid][name, row] += used
     return [
-        replace(each, is_changed=True) if each.uuid in changed else each
-        for each in by_consumer.values()
+        Holder(uuid, type_, project, allocated[uuid], uuid in changed, created_at)
+        for uuid, (type_, project, created_at) in about.items()
     ]
 
 
@@ -115,7 +135,7 @@ def _groups(
     numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)
     provider, class_id, used = (sa.cast(number, sa.Text) for number in numbers)
     text = provider + ":" + class_id + ":" + used + ","
-    is_mysql = _is_mysql(tx)
+    is_mysql = tx.connection.dialect.name in _MYSQL
     if is_mysql:  # equal allocations have equal texts, although rows are read in any order
         text = text.op("ORDER BY")(_allocation.resource_class_id)
     of_consumer = (
@@ -132,48 +152,10 @@ def _groups(
 
 def _read(tx: Transaction, statement: sa.Select[Any], short: ShortRequests) -> Sequence[Any]:
     """Return all rows; drivers of MariaDB decode them in parts, as they are slow."""
-    options = {"yield_per": 64} if _is_mysql(tx) else {}
+    options = {"yield_per": 64} if tx.connection.dialect.name in _MYSQL else {}
     return list(short.paced(tx.connection.execute(statement, execution_options=options)))
-
-
-def _is_mysql(tx: Transaction) -> bool:
-    return tx.connection.dialect.name in {"mysql", "mariadb"}
 
 
 def _literals(values: Iterable[int | str]) -> sa.BindParameter[list[int | str]]:
     """Return values for IN, as many as there are."""
     return sa.bindparam(None, list(values), expanding=True, literal_execute=True)
-
-
-def _count(tx: Transaction, ids: Iterable[int]) -> int:
-    statement = sa.select(sa.func.count(_allocation.consumer_id.distinct())).where(
-        _allocation.resource_provider_id.in_(_literals(ids))
-    )
-    return tx.connection.execute(statement).scalar_one()
-
-
-_Row = tuple[str, int, int, int, str | None, str | None, datetime | None]
-
-
-def _rows(tx: Transaction, ids: Iterable[int], short: ShortRequests) -> Sequence[_Row]:
-    on_drained = sa.select(_allocation.consumer_id).where(
-        _allocation.resource_provider_id.in_(_literals(ids))
-    )
-    statement = (
-        sa.select(
-            _allocation.consumer_id,
-            _allocation.resource_provider_id,
-            _allocation.resource_class_id,
-            _allocation.used,
-            consumer_types.c.name,
-            projects.c.external_id,
-            consumers.c.created_at,
-        )
-        .select_from(
-            allocations.outerjoin(consumers, consumers.c.uuid == _allocation.consumer_id)
-            .outerjoin(consumer_types, consumer_types.c.id == consumers.c.consumer_type_id)
-            .outerjoin(projects, projects.c.id == consumers.c.project_id)
-        )
-        .where(_IS_USED, _allocation.consumer_id.in_(on_drained))
-    )
-    return _read(tx, statement, short)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import combinations, islice
+from itertools import combinations, islice, tee
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from placement.core.requirement import MemberOf, ProviderRequirement, RootTrait
 from placement.core.search.candidate_streams import batches
 from placement.core.search.deadline import Deadline
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import Indices
 from placement.core.snapshot.snapshot import Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement_insight.hosts import hosts_by, hosts_of
@@ -31,7 +31,9 @@ from placement_insight.plan.model import (
     Needs,
     NeedsReader,
     Scene,
+    Variant,
     Verdict,
+    roots_of,
     with_children,
 )
 from placement_insight.plan.placing import assignments
@@ -100,7 +102,7 @@ class Survival:
         of_row = self._snapshot.forest.root
         for group in groups:
             self._deadline.tick()
-            root, *others = reader.roots(group.allocations)
+            root, *others = roots_of(self._snapshot, group.allocations)
             hosts = {of_row.item(row) for _, row in group.allocations if self._is_host[row]}
             if others or hosts - {root}:  # some hosts share what they have
                 self.skipped += group.count
@@ -185,20 +187,6 @@ class _Target(NamedTuple):
     taken: Sequence[tuple[tuple[str, int], int, int]]
 
 
-class _Lazy:
-    """The items of an iterator, computed as far as needed."""
-
-    def __init__(self, items: Iterator[_Target]) -> None:
-        self._items = items
-        self._computed: list[_Target] = []
-
-    def __iter__(self) -> Iterator[_Target]:
-        yield from self._computed
-        for each in self._items:
-            self._computed.append(each)
-            yield each
-
-
 class _QuickCheck:
     """Packs consumers into the emptiest hosts, each by the first assignment of its providers.
 
@@ -208,10 +196,10 @@ class _QuickCheck:
     def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
         self._snapshot = snapshot
         self._deadline = deadline
-        self._scene = Scene(snapshot, np.zeros(snapshot.size, dtype=np.bool_), ())
+        self._scene = Scene.in_order(snapshot, np.zeros(snapshot.size, dtype=np.bool_), ())
         self._free = cache(partial(free_by_row, snapshot))
         self._free_in_tree = cache(partial(free_by_root, snapshot))
-        self._targets = cache(lambda needs: _Lazy(self._emptiest(needs)))
+        self._targets: dict[Needs, Iterator[_Target]] = {}  # each is at its first item
 
     def fits(self, needs: Counter[Needs], drained: Sequence[int]) -> bool:
         """Return whether all consumers were packed; if not, they may still fit.
@@ -222,7 +210,8 @@ class _QuickCheck:
         left: dict[tuple[str, int], int] = {}
         for each in sorted(needs, key=_largest_amount, reverse=True):
             count = needs[each]
-            for target in islice(self._targets(each), _EMPTIEST * (1 + len(gone))):
+            self._targets[each], targets = tee(self._targets.get(each) or self._emptiest(each))
+            for target in islice(targets, _EMPTIEST * (1 + len(gone))):
                 if gone.isdisjoint(target.roots):
                     count -= _taken(target, count, left)
                 if not count:
@@ -238,11 +227,10 @@ class _QuickCheck:
         """
         root_of = self._snapshot.forest.root
 
-        def ranked(possible: Mask) -> Sequence[int]:
-            rows, total = np.flatnonzero(possible), needs.total.items()
+        def ranked(_: Variant, rows: Indices) -> Indices:
+            total = needs.total.items()
             times = [self._free_in_tree(name)[rows] // amount for name, amount in total]
-            order: list[int] = rows[np.argsort(-np.minimum.reduce(times), kind="stable")].tolist()
-            return order
+            return rows[np.argsort(-np.minimum.reduce(times), kind="stable")]
 
         for variant in self._scene.variants(needs)[:1]:
             for root, amounts in assignments(self._snapshot, variant, ranked, self._deadline):

@@ -8,9 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
+from placement_insight.hosts import SERVER_CLASSES
 from placement_insight.plan.drain import TIME_LIMIT, Drain
-from placement_insight.plan.model import Holder, Scene, SkipReason
+from placement_insight.plan.model import Move, Scene, SkipReason
 from placement_insight.plan.room import NoRoom, Room, Rooms
 from placement_insight.plan.survival import Outcome
 
@@ -68,9 +70,9 @@ def _headline(names: Sequence[str], scene: Scene, result: Drain) -> str:
     if not stuck:
         return text
     if result.verdict == "undetermined":
-        has = "has" if stuck == 1 else "have"
-        return f"{text}; {stuck} {has} no place in this plan, and may fit in another one"
-    return f"{text}; {stuck} {_does(stuck)} not"
+        have = f"{stuck} {_verb(stuck, 'have')}"
+        return f"{text}; {have} no place in this plan, and may fit in another one"
+    return f"{text}; {stuck} {_verb(stuck)} not"
 
 
 def of_survival(count: int, outcomes: Sequence[Outcome], skipped: int) -> Iterator[str]:
@@ -78,7 +80,7 @@ def of_survival(count: int, outcomes: Sequence[Outcome], skipped: int) -> Iterat
     verdicts = Counter(each.verdict for each in outcomes)
     survive, fail = verdicts["fits"], verdicts["does_not_fit"]
     unknown = count - survive - fail
-    domains, failing = nouns(count, "domain"), f"{fail} {_does(fail)} not" if fail else ""
+    domains, failing = nouns(count, "domain"), f"{fail} {_verb(fail)} not" if fail else ""
     if len(outcomes) < count:
         known = [f"{survive} {_verb(survive, 'survive')}"] * bool(survive) + [failing] * bool(fail)
         others = f"; of the others, {' and '.join(known)}" if known else ""
@@ -88,7 +90,7 @@ def of_survival(count: int, outcomes: Sequence[Outcome], skipped: int) -> Iterat
         yield "; ".join(filter(None, (*parts, f"{unknown} not determined" if unknown else "")))
     yield from grouped((each.reason, each.domain.name) for each in outcomes if each.reason)
     if skipped:
-        yield f"{skipped} {nouns(skipped, 'consumer')} on several hosts {_does(skipped)} not count"
+        yield f"{skipped} {nouns(skipped, 'consumer')} on several hosts {_verb(skipped)} not count"
     if fail:
         yield "Next: openstack placement drain HOST lists the consumers that have no move."
 
@@ -98,7 +100,7 @@ def of_outcome(outcome: Outcome) -> str:
     consumers = f"{outcome.consumers} {nouns(outcome.consumers, 'consumer')}"
     if outcome.verdict == "undetermined":
         return f"{outcome.domain.name} with {consumers} is not determined: {outcome.reason}"
-    does = _does(outcome.stuck)
+    does = _verb(outcome.stuck)
     text = f"{outcome.domain.name}: {outcome.stuck} of {consumers} {does} not fit elsewhere"
     return f"{text}: {outcome.reason}"
 
@@ -133,15 +135,20 @@ def of_room(root: str, room: Room, names: Mapping[int, str]) -> str:
     return f"{root}: {count} {nouns(count, 'consumer')} {what}: {', '.join(leaving)}"
 
 
-def of_move(holder: Holder, target: str, *, has_devices: bool = False) -> str:
+def of_move(snapshot: Snapshot, move: Move) -> str:
     """Return the command of a move; only servers have one.
 
     Nova refuses the live migration of most devices: such servers are migrated while they are off.
     """
+    holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, "INSTANCE"}:
         return f"{holder.type} {holder.uuid} moves to {target}"
     to_target = shlex.join(["--host", target, holder.uuid])
-    if has_devices:
+    if any(
+        snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
+        for name, row in move.allocations
+        if not name.startswith("NET_")
+    ):
         confirm = f"openstack server migration confirm {shlex.quote(holder.uuid)}"
         return f"openstack server migrate --wait {to_target} && {confirm}"
     return f"openstack server migrate --live-migration {to_target}"
@@ -163,9 +170,5 @@ def grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
         yield f"{len(ordered) - _MOST_LINES} more reasons"
 
 
-def _verb(count: int, verb: str) -> str:
-    return f"{verb}s" if count == 1 else verb
-
-
-def _does(count: int) -> str:
-    return "does" if count == 1 else "do"
+def _verb(count: int, verb: str = "do") -> str:
+    return verb if count != 1 else {"do": "does", "have": "has"}.get(verb, f"{verb}s")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from placement.tests.support.queries import snapshot_of
 from placement_insight.plan import words
 from placement_insight.plan.model import Holder, Move
 from placement_insight.plan.room import Leaving, Room, Rooms
@@ -54,13 +55,23 @@ def test_room(count, is_minimal, text):
 
 
 def test_only_servers_have_a_command():
-    assert words.of_move(Holder("a;reboot", None, "p", {}), "cn 2") == (
-        "openstack server migrate --live-migration --host 'cn 2' 'a;reboot'"
+    snapshot = snapshot_of("cn2;halt VCPU=8\n  gpu CUSTOM_GPU=1 NET_BW_EGR_KILOBIT_PER_SEC=9")
+    row_of = {state.provider.name: row for row, state in enumerate(snapshot.states())}
+    host, gpu = row_of["cn2;halt"], row_of["gpu"]
+
+    def text(kind, *allocated):
+        holder = Holder("a b", kind, "p", {})
+        return words.of_move(snapshot, Move(holder, host, dict.fromkeys(allocated, 1)))
+
+    live = "openstack server migrate --live-migration --host 'cn2;halt' 'a b'"
+    assert text(None, ("VCPU", host)) == live
+    assert text("INSTANCE", ("NET_BW_EGR_KILOBIT_PER_SEC", gpu), ("VCPU", gpu)) == live
+    assert text("INSTANCE", ("CUSTOM_GPU", host)) == live
+    assert text("INSTANCE", ("CUSTOM_GPU", gpu), ("VCPU", host)) == (
+        "openstack server migrate --wait --host 'cn2;halt' 'a b' "
+        "&& openstack server migration confirm 'a b'"
     )
-    assert words.of_move(Holder("a", None, "p", {}), "cn2", has_devices=True) == (
-        "openstack server migrate --wait --host cn2 a && openstack server migration confirm a"
-    )
-    assert words.of_move(Holder("a", "VOLUME", "p", {}), "cn2") == "VOLUME a moves to cn2"
+    assert text("VOLUME", ("VCPU", host)) == "VOLUME a b moves to cn2;halt"
 
 
 def test_a_move_between_providers_that_both_share_with_the_host_frees_nothing():
