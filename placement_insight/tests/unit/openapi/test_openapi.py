@@ -30,6 +30,7 @@ def operations(document):
     }
 
 
+@pytest.mark.xdist_group("validator")  # its modules take a second of each process
 @pytest.mark.parametrize("version", [None, "1.0", "1.6", str(MAX_VERSION)])
 def test_it_is_valid(version):
     import openapi_spec_validator  # noqa: PLC0415  not in each process of the tests
