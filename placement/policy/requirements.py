@@ -4,7 +4,8 @@ A check is a tree of ``and``, ``or``, ``not``, roles, comparisons and references
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from typing import Any, Final
 
@@ -26,24 +27,22 @@ def described(checks: Checks, rule: str) -> str:
     references. Any client may read it: of the checks, it has roles and ownership, such as
     ``project_id:%(project_id)s``; CONDITION stands for other checks.
     """
-    alternatives = _alternatives(checks, policy.RuleCheck("rule", rule))
-    return " or ".join(alternatives) or "what no role has: the rule denies every request"
+    of_rule: Any = cache(lambda name: _alternatives(rule_of(checks, name), of_rule))
+    return " or ".join(of_rule(rule)) or "what no role has: the rule denies every request"
 
 
-def _alternatives(checks: Checks, check: Any) -> Sequence[str]:
+def _alternatives(check: Any, of_rule: Callable[[str], Sequence[str]]) -> Sequence[str]:
     """Return the texts of checks of which one is sufficient; none if nothing is."""
     match check:
         case policy.RuleCheck():
-            return _alternatives(checks, rule_of(checks, check.match))
+            return of_rule(check.match)
         case policy.OrCheck():
-            texts = [_alternatives(checks, part) for part in check.rules]
+            texts = [_alternatives(part, of_rule) for part in check.rules]
             return tuple(dict.fromkeys(chain.from_iterable(texts)))
         case policy.AndCheck():
-            texts = [_alternatives(checks, part) for part in check.rules]
-            if not all(texts):
-                return ()
-            conditions = tuple(dict.fromkeys(map(_joined, texts)))
-            return conditions if len(conditions) == 1 else (f"({' and '.join(conditions)})",)
+            texts = [_alternatives(part, of_rule) for part in check.rules]
+            conditions = tuple(dict.fromkeys(map(_joined, texts))) if all(texts) else ()
+            return conditions if len(conditions) < 2 else (f"({' and '.join(conditions)})",)
         case policy.Check(kind="role"):
             return (f"role {check.match}",)
     return _shown(check)

@@ -153,3 +153,8 @@ def test_concurrent_writers_of_many_providers_advance_all_clocks(store, provider
         thread.join()
     after = readings(store)
     assert {after[clock] - before[clock] for clock in (1, 2, 3, 4, clocks.NAMES_CLOCK)} == {40}
+
+
+def test_several_clocks_are_locked_in_the_order_of_their_ids():
+    lock, _advance = clocks.advances([3, 1])
+    assert str(lock.statement).endswith("ORDER BY clocks.id FOR UPDATE")

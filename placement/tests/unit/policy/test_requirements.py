@@ -1,9 +1,12 @@
 """What a rule requires, in the words of the 403 response."""
 
+from types import SimpleNamespace
+
 import pytest
 from oslo_policy import policy as oslo_policy
 
-from placement.policy import requirements
+from placement.policy import judgement, requirements
+from placement.policy.files import Entry
 
 CASES = {
     "role:admin": "role admin",
@@ -35,3 +38,18 @@ def checks(**rules):
 @pytest.mark.parametrize("check", CASES)
 def test_a_check_is_described(check):
     assert requirements.described(checks(own=check), "own") == CASES[check]
+
+
+@pytest.mark.timeout(60)
+def test_rules_that_refer_to_others_twice_are_read_in_a_moment():
+    """Each level would double the work: 2 ** 60 steps."""
+    twice = {f"r{n}": f"rule:r{n + 1} or rule:r{n + 1}" for n in range(60)}
+    rules = checks(**twice, r60="@")
+    assert requirements.described(rules, "r0") == "@"
+    assert requirements.loop(rules) == ()
+    assert requirements.depth(rules, rules["r0"]) == 121
+    assert len(list(requirements.reached(rules, rules["r0"]))) == 121
+    conf = SimpleNamespace(oslo_policy=None)
+    enforcer = SimpleNamespace(rules=rules, registered_rules={}, conf=conf)
+    (sentence, _) = judgement.warnings([Entry("file", "r0", twice["r0"])], enforcer)
+    assert sentence == "file: the check of r0 allows every token, also one without roles"

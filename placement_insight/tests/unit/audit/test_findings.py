@@ -81,21 +81,33 @@ def test_nothing_is_wrong_with_healthy_data():
 
 
 @pytest.mark.parametrize(
-    ("row", "code"),
+    ("row", "code", "cause"),
     [
-        (AuditedProvider(2, "u", "n", None, None, NOW), "missing_root"),
-        (AuditedProvider(2, "u", "n", 77, None, NOW), "missing_root"),
-        (AuditedProvider(2, "u", "n", 1, 77, NOW), "missing_parent"),
-        (AuditedProvider(2, "u", "n", 3, 1, NOW), "wrong_root"),
-        (AuditedProvider(2, "u", "n", 3, None, NOW), "wrong_root"),
+        (AuditedProvider(2, "u", "n", None, None, NOW), "missing_root", "none is set"),
+        (
+            AuditedProvider(2, "u", "n", 77, None, NOW),
+            "missing_root",
+            "the provider with the id 77 does not exist",
+        ),
+        (
+            AuditedProvider(2, "u", "n", 1, 77, NOW),
+            "missing_parent",
+            "the provider with the id 77 does not exist",
+        ),
+        (
+            AuditedProvider(2, "u", "n", 3, 1, NOW),
+            "wrong_root",
+            "the root of its parent uuid-1 is another one",
+        ),
+        (AuditedProvider(2, "u", "n", 3, None, NOW), "wrong_root", "it has no parent"),
     ],
 )
-def test_trees_that_do_not_hold_together(row, code):
+def test_trees_that_do_not_hold_together(row, code, cause):
     finding = only(providers=by_id(provider(1), row, provider(3)))
     assert (finding.code, finding.severity) == (code, "error")
     assert finding.rows["provider"] == Named("u", "n")
     assert finding.rows["expected_root"] == ("uuid-1" if row.parent_id == 1 else "u")
-    assert finding.cause
+    assert finding.cause == cause
 
 
 def test_allocations_without_inventory_or_provider():
@@ -303,6 +315,8 @@ def test_a_leaf_without_inventory_and_usage_is_noticed():
     finding = only(inventories=[inventory(), inventory(0, id_=2)])
     assert (finding.code, finding.severity) == ("provider_without_inventory", "notice")
     assert finding.provider.name == "host3"
+    alone = only(providers=by_id(provider(1)), inventories=[], hosts=set(), aggregates={})
+    assert alone.provider.name == "host1"
     middle, leaf = provider(2, root=1, parent=1), provider(3, root=1, parent=2)
     children = by_id(provider(1), middle, leaf)
     only_leaf = [inventory(), inventory(0, id_=3)]

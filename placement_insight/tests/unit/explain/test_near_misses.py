@@ -110,6 +110,23 @@ def test_a_provider_in_the_tree_of_a_group_is_closer_than_one_beside_it():
     assert lacks(world, f"{query}&group_policy=none") == {"h1": ["trait h1", "capacity h1"]}
 
 
+def test_a_root_that_lacks_more_than_it_seems_comes_after_others():
+    """Each class is free on a provider of the first root, but not together."""
+    world = """
+        a
+          a1 VCPU=8 MEMORY_MB=1 DISK_GB=1
+          a2 VCPU=1 MEMORY_MB=8 DISK_GB=1
+          a3 VCPU=1 MEMORY_MB=1 DISK_GB=8
+        b
+          b1 VCPU=8 MEMORY_MB=8 DISK_GB=7
+    """
+    missing = lacks(world, "resources1=VCPU:8,MEMORY_MB:8,DISK_GB:8")
+    assert list(missing.items()) == [
+        ("b", ["capacity b1"]),
+        ("a", ["capacity a1", "capacity a1"]),
+    ]
+
+
 def test_the_cost_of_a_root_is_linear_in_its_unmet_requirements(monkeypatch):
     """900 aggregates that do not exist, which fit into a URL, took 52 s, beyond any budget."""
     calls, lacking = [], MemberOf.lacking

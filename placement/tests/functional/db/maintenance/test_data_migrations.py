@@ -4,7 +4,10 @@ import pytest
 
 from placement.core.model import IncompleteConsumer
 from placement.db import tables
-from placement.db.maintenance.data_migrations import create_incomplete_consumers
+from placement.db.maintenance.data_migrations import (
+    create_incomplete_consumers,
+    set_root_provider_ids,
+)
 from placement.objects import allocation
 from placement.tests.support.factories import (
     allocations_of,
@@ -12,6 +15,7 @@ from placement.tests.support.factories import (
     claim,
     consumer_generation,
     new_provider,
+    rows,
     uuid,
 )
 from placement.tests.support.races import paused_at
@@ -47,3 +51,17 @@ def test_a_consumer_that_is_written_while_its_row_is_created(store, statement, w
         amount = 3
     assert allocations_of(store, consumer) == {host: {"VCPU": amount}}
     assert_sound(store)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_only_missing_roots_are_set(store):
+    hosts = [new_provider(store) for _ in range(3)]
+    children = [new_provider(store, parent=host) for host in hosts]
+    of, rootless = tables.resource_providers, {hosts[1], children[1]}
+    remove = of.update().where(of.c.uuid.in_(rootless)).values(root_provider_id=None)
+    store.write(lambda tx: tx.connection.execute(remove))
+    before = rows(store, of)
+    assert set_root_provider_ids(store, 50) == 2
+    assert_sound(store)
+    changed = {now.uuid for then, now in zip(before, rows(store, of), strict=True) if then != now}
+    assert changed == rootless

@@ -6,7 +6,13 @@ from placement.core.text import timestamp
 from placement.db.tables import allocations, inventories
 from placement.tests.functional.db.interleavings.kinds import INCOMPLETE
 from placement.tests.support.defects import Host
-from placement.tests.support.factories import claim, new_provider, set_inventories, uuid
+from placement.tests.support.factories import (
+    claim,
+    new_provider,
+    set_inventories,
+    statements,
+    uuid,
+)
 from placement_insight.audit.repair.action import Action
 from placement_insight.audit.repair.apply import apply_action, undo_action
 from placement_insight.audit.repair.consumers import RemoveAllocations, RemoveStrayAllocations
@@ -67,7 +73,13 @@ def test_an_undo_needs_the_inventory_of_each_class(store, host, applied):
     status, entry = applied(removal)
     assert status == "applied"
     set_inventories(store, host.uuid, VCPU=8)
-    undone = undo_action(store, entry, lambda _: None)
+    with statements(store) as executed:
+        undone = undo_action(store, entry, lambda _: None)
+    locked = [
+        next(number for number, text in enumerate(executed) if f"FROM {table}" in text)
+        for table in ("consumers", "resource_providers")
+    ]
+    assert locked == sorted(locked)  # like every write
     assert undone.status == "skipped"
     assert "has no inventory of MEMORY_MB" in undone.reason
     assert host.values(allocations.c.used, consumer_id=consumer) == []

@@ -155,3 +155,17 @@ def test_findings_of_a_later_release_are_not_planned():
     assert read.as_json()["rows"] == finding["rows"]
     listed = read.listed(read.names, Commands(openstack="openstack --os-cloud east"))
     assert listed.repair_command == finding["repair_command"]
+
+
+@pytest.mark.parametrize("amounts", [{"a\0": {"VCPU": 1}}, {HOST: {"V\0": 1}}, {HOST: {"": "1"}}])
+def test_amounts_that_cannot_be_stored_are_refused(amounts):
+    removal = json.loads(ACTIONS[2]) | {"allocations": amounts}
+    text = r"\} is not a value of remove_allocations\.allocations\."
+    with pytest.raises(InvalidRepairFile, match=text):
+        actions.from_json(removal)
+
+
+def test_the_fields_of_an_action_are_named():
+    text = r"create_consumer has the fields consumer, finding; the file has consumer, finding, x\."
+    with pytest.raises(InvalidRepairFile, match=text):
+        actions.from_json(json.loads(ACTIONS[0]) | {"x": 1})
