@@ -105,6 +105,15 @@ def test_root_required():
     assert root_traits(request) == ({"A"}, {"B"})
 
 
+def test_the_traits_of_the_root_are_in_the_order_of_their_names():
+    names = [f"CUSTOM_{letter}" for letter in "CABEDHGF"]
+    for sign in ("", "!"):
+        listed = ",".join(f"{sign}{name}" for name in names)
+        request = parsed(f"resources=VCPU:1&root_required={listed}", 35)
+        spelled = [each.spelled() for each in request.of_root]
+        assert spelled == [f"root_required={sign}{name}" for name in sorted(names)]
+
+
 def test_each_same_subtree_is_a_set_of_suffixes():
     request = parsed(
         "resources_A=VCPU:1&required_B=X&same_subtree=_A,%20_B,_A&same_subtree=_B&group_policy=none",
