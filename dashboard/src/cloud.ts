@@ -49,11 +49,13 @@ export class Cloud {
     this.changed = touched;
   }
 
-  // The class names in use: the usual ones, then the ones on most roots.
+  // The class names: those in use first, then the usual ones, then those on most roots.
   classes(): string[] {
     const roots = (name: string) => this.sums.get(name)?.roots ?? 0;
+    const unused = (name: string) => (this.sums.get(name)?.used ? 0 : 1);
     return [...this.sums.keys()].sort(
-      (a, b) => rank(a) - rank(b) || roots(b) - roots(a) || compare(a, b),
+      (a, b) =>
+        unused(a) - unused(b) || rank(a) - rank(b) || roots(b) - roots(a) || compare(a, b),
     );
   }
 

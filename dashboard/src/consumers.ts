@@ -1,6 +1,6 @@
 // The sums of consumers, their order, and the shape that most of them have.
 
-import { compare } from "./cloud";
+import { type Cloud, compare } from "./cloud";
 import type { Consumer } from "./documents";
 import { ENABLED_ONLY } from "./shape";
 
@@ -28,6 +28,11 @@ export function sumsOf(consumers: readonly Consumer[]): Record<string, number> {
     }
   }
   return sums;
+}
+
+// The devices of a consumer: the providers of its allocations below the roots, with their names.
+export function devicesOf({ providers }: Consumer, cloud: Cloud): [string, string][] {
+  return Object.entries(providers).filter(([uuid]) => cloud.providers.get(uuid)?.parent_provider_uuid);
 }
 
 // The classes of the consumers; memory and VCPU, which fill most hosts, are first.

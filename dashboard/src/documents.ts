@@ -110,6 +110,7 @@ export interface RecordedChange {
   global_request_id: string | null;
   user_id: string | null;
   kind: string;
+  after: unknown;
   provider: { uuid: string; name: string } | null;
   consumer: { uuid: string; type: string | null } | null;
   text: string;
@@ -152,6 +153,8 @@ export interface TopHost {
   reserved: number;
   free: Record<string, number>;
   states: string[];
+  // Since when a disabled host is so, and by whom; empty if this is not recorded.
+  note: string;
 }
 
 export interface Top {

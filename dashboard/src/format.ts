@@ -48,6 +48,9 @@ export function decimal(value: number): string {
   return (Math.abs(value) < 100 ? TENTHS : WHOLE).format(value);
 }
 
+// R9 is before R10.
+export const byNumber = new Intl.Collator("en", { numeric: true });
+
 export function percent(part: number, whole: number): string {
   return whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–";
 }

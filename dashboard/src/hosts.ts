@@ -1,6 +1,7 @@
 // Which hosts the map and the table show, and in which order.
 
 import { type Amounts, type Cloud, compare, isFull, type Root } from "./cloud";
+import { byNumber } from "./format";
 
 export const SORTS = ["used", "free", "capacity", "name"] as const;
 export type Sort = (typeof SORTS)[number];
@@ -85,32 +86,58 @@ export function positionsOf(roots: readonly Root[]): Map<string, number> {
 }
 
 export interface Group {
-  // The UUID of the aggregate; empty for the hosts without one, or if nothing is grouped.
-  aggregate: string;
+  // Empty if nothing is grouped.
+  label: string;
   roots: Root[];
 }
 
-// A host is in the group of each of its aggregates. Aggregates with names are first, in the order
-// of `names`; the hosts without an aggregate are last.
-export function byAggregate(
+// A host is in the group of each of its aggregates, or of each trait of its root with the prefix
+// of `by`. Aggregates have the names in `names`, or the beginning of the names of their hosts; the
+// groups are in the order of their labels, and the hosts without a group are last.
+export function grouped(
   roots: readonly Root[],
+  by: string,
   names: Readonly<Record<string, string>>,
 ): Group[] {
+  if (by === "none") return [{ label: "", roots: [...roots] }];
+  const prefix = by === "aggregate" ? null : prefixOf(by);
   const groups = new Map<string, Root[]>();
   for (const root of roots) {
-    for (const uuid of root.aggregates.length > 0 ? root.aggregates : [""]) {
-      const members = groups.get(uuid);
-      if (members === undefined) groups.set(uuid, [root]);
+    const ids = prefix === null ? root.aggregates : traitsWith(root, prefix);
+    for (const id of ids.length > 0 ? ids : [""]) {
+      const members = groups.get(id);
+      if (members === undefined) groups.set(id, [root]);
       else members.push(root);
     }
   }
-  const rank = (uuid: string) => (uuid === "" ? 2 : uuid in names ? 0 : 1);
+  const labelOf = (id: string, members: Root[]) => {
+    if (id === "") return prefix === null ? "no aggregate" : `no ${prefix}`;
+    return prefix === null ? (names[id] ?? unnamed(id, members)) : id.slice(prefix.length) || id;
+  };
   return [...groups]
-    .map(([aggregate, members]) => ({ aggregate, roots: members }))
-    .sort(
-      ({ aggregate: a }, { aggregate: b }) =>
-        rank(a) - rank(b) || compare(names[a] ?? "", names[b] ?? "") || compare(a, b),
-    );
+    .map(([id, members]) => ({ id, label: labelOf(id, members), roots: members }))
+    .sort(({ id: a, label: one }, { id: b, label: other }) =>
+      a === "" || b === "" ? (a === "" ? 1 : 0) - (b === "" ? 1 : 0) : byNumber.compare(one, other),
+    )
+    .map(({ label, roots }) => ({ label, roots }));
+}
+
+// The beginning of traits in "root_trait:CUSTOM_RACK_".
+export function prefixOf(by: string): string {
+  return by.slice("root_trait:".length);
+}
+
+function traitsWith({ uuid, members }: Root, prefix: string): string[] {
+  const top = members.find((member) => member.uuid === uuid);
+  return (top?.traits ?? []).filter((trait) => trait.startsWith(prefix));
+}
+
+// Nova knows the name of an aggregate: without it, its hosts say which one it is.
+function unnamed(uuid: string, roots: readonly Root[]): string {
+  const [first = "", ...others] = roots.map(({ name }) => name);
+  let end = first.length;
+  for (const name of others) while (!name.startsWith(first.slice(0, end))) end -= 1;
+  return end > 0 && others.length > 0 ? `${first.slice(0, end)}*  ·  ${uuid}` : uuid;
 }
 
 const COLUMNS = ["name", "uuid", "status", "class", "used", "capacity", "free", "reserved"] as const;

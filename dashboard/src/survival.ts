@@ -1,6 +1,8 @@
 // The domains that may fail: the hosts of an aggregate, or those with a trait such as a rack.
 
 import { compare, type Cloud, SHARING_TRAIT } from "./cloud";
+import { byNumber } from "./format";
+import { prefixOf } from "./hosts";
 import type { Provider, Survival } from "./documents";
 
 export type Verdict = "fits" | "does_not_fit" | "undetermined";
@@ -14,9 +16,6 @@ export interface Domain {
 }
 
 const FEWEST = 2;
-
-// R9 is before R10.
-const byNumber = new Intl.Collator("en", { numeric: true });
 
 // As the service counts them: roots with COMPUTE_NODE, or with consumers, which use something.
 function hosts(cloud: Cloud): Provider[] {
@@ -50,7 +49,7 @@ export function domainsOf(
   { not, unknown, left_out }: Survival,
   nameOf: (id: string) => string,
 ): Domain[] {
-  const prefix = by.startsWith("root_trait:") ? by.slice("root_trait:".length) : null;
+  const prefix = by.startsWith("root_trait:") ? prefixOf(by) : null;
   const counts = new Map<string, number>();
   for (const { traits, aggregates } of hosts(cloud)) {
     const ids = prefix === null ? aggregates : traits.filter((trait) => trait.startsWith(prefix));

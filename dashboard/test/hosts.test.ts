@@ -4,7 +4,7 @@ import { DISABLED_TRAIT } from "../src/cloud";
 import {
   asCsv,
   asJson,
-  byAggregate,
+  grouped,
   inOrder,
   isSorted,
   positionsOf,
@@ -73,21 +73,34 @@ test("hosts keep their places when amounts change; new ones are last", () => {
 });
 
 test("a host is in the group of each of its aggregates", () => {
-  const groups = byAggregate(selected(cloud(), ALL), {});
+  const groups = grouped(selected(cloud(), ALL), "aggregate", {});
   assert.deepEqual(
-    groups.map(({ aggregate, roots }) => `${aggregate}: ${names(roots)}`),
-    ["x: ab", "y: a", ": c"],
+    groups.map(({ label, roots }) => `${label}: ${names(roots)}`),
+    ["x: ab", "y: a", "no aggregate: c"],
   );
 });
 
-test("aggregates are in the order of their names, before those without a name", () => {
-  const groups = byAggregate(
-    [...cloudOf(host("a", { VCPU: [1, 0] }, { aggregates: ["1", "2", "3"] })).roots.values()],
-    { "2": "az2", "3": "az1" },
+test("aggregates have their names, or the beginning of the names of their hosts", () => {
+  const { roots } = cloudOf(
+    host("cn-r1-1", { VCPU: [1, 0] }, { aggregates: ["1", "2", "3"] }),
+    host("cn-r1-2", { VCPU: [1, 0] }, { aggregates: ["1"] }),
   );
+  const groups = grouped([...roots.values()], "aggregate", { "2": "az2", "3": "az1" });
   assert.deepEqual(
-    groups.map(({ aggregate }) => aggregate),
-    ["3", "2", "1"],
+    groups.map(({ label }) => label),
+    ["az1", "az2", "cn-r1-*  ·  1"],
+  );
+});
+
+test("hosts are grouped by the traits of their roots with a prefix", () => {
+  const { roots } = cloudOf(
+    ...["R10", "R9"].map((rack) => host(rack, { VCPU: [1, 0] }, { traits: [`CUSTOM_RACK_${rack}`] })),
+    host("none", { VCPU: [1, 0] }),
+  );
+  const groups = grouped([...roots.values()], "root_trait:CUSTOM_RACK_", {});
+  assert.deepEqual(
+    groups.map(({ label }) => label),
+    ["R9", "R10", "no CUSTOM_RACK_"],
   );
 });
 

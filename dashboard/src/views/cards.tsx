@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { NO_TOTALS, type Root, type Totals, totalsOf } from "../cloud";
 import { mostFrequentQuery } from "../consumers";
 import type { Capacity } from "../documents";
-import { amount, clock, percent, plural } from "../format";
+import { amount, clock, decimal, percent, plural } from "../format";
 import { polyline, untilNow } from "../history";
 import { Bar, Breakable } from "../parts";
 import { addressOf } from "../router";
@@ -36,10 +36,12 @@ export function Cards(props: {
   );
   const ofCloud = useCapacity(shape);
   const capacity = matches === null ? ofCloud : null;
+  const inUse = props.classes.filter((name) => live.cloud.totals().get(name)?.used);
+  const shown = (inUse.length > 0 ? inUse : props.classes).slice(0, CARDS);
   return (
     <section aria-label="Totals">
       <div class="cards">
-        {props.classes.slice(0, CARDS).map((name) => (
+        {shown.map((name) => (
           <Card
             key={name}
             name={name}
@@ -51,6 +53,7 @@ export function Cards(props: {
           />
         ))}
       </div>
+      <Others classes={props.classes.slice(shown.length)} totals={totals} onChoose={props.onChoose} />
       {capacity && (
         <UnusableNote
           shape={capacity.query}
@@ -59,6 +62,26 @@ export function Cards(props: {
       )}
       {matches && <p class="note">Sums of {plural(matches.length, "host")} that the filter shows.</p>}
     </section>
+  );
+}
+
+// The classes without a card, in one line: those of which nothing is in use, or the rarest.
+function Others(props: {
+  classes: string[];
+  totals: ReadonlyMap<string, Totals>;
+  onChoose: (name: string) => void;
+}) {
+  const { classes, totals, onChoose } = props;
+  if (classes.length === 0) return null;
+  return (
+    <p class="note others">
+      {decimal(classes.length)} more:{" "}
+      {classes.map((name) => (
+        <button key={name} type="button" onClick={() => onChoose(name)}>
+          <Breakable text={name} /> {share(name, totals.get(name) ?? NO_TOTALS)}
+        </button>
+      ))}
+    </p>
   );
 }
 
@@ -134,6 +157,7 @@ function Trend({ name }: { name: string }) {
       role="img"
       aria-label={`${from} used at ${clock(new Date(first.at))}, ${to} now`}
     >
+      <polygon points={`${polyline(points, WIDTH, HEIGHT)} ${WIDTH},${HEIGHT} 0,${HEIGHT}`} />
       <polyline points={polyline(points, WIDTH, HEIGHT)} />
     </svg>
   );

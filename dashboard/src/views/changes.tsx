@@ -135,6 +135,6 @@ function Time({ at }: { at: string }) {
   );
 }
 
-function RequestLink({ id }: { id: string | null }) {
+export function RequestLink({ id }: { id: string | null }) {
   return id === null ? <>–</> : <Name text={id} href={addressOf("requests", id)} />;
 }

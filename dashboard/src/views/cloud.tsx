@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cloud, type Root, scarcest } from "../cloud";
 import { plural } from "../format";
-import { byAggregate, inOrder, isEverything, isSorted, matching, positionsOf, sorted } from "../hosts";
+import { grouped, inOrder, isEverything, isSorted, matching, positionsOf, sorted } from "../hosts";
 import { Empty, Loading } from "../parts";
 import { type Address, addressOf, changed } from "../router";
 import { useNow, useShared } from "../state";
@@ -90,10 +90,7 @@ function Hosts(props: {
   );
   const { roots, isStale, sortAgain } = useStableOrder(hosts, choice);
   const groups = useMemo(
-    () =>
-      choice.by === "aggregate"
-        ? byAggregate(roots, names.aggregates)
-        : [{ aggregate: "", roots }],
+    () => grouped(roots, choice.by, names.aggregates),
     [roots, choice.by, names],
   );
   return (
@@ -113,7 +110,6 @@ function Hosts(props: {
         groups={groups}
         name={className}
         isSized={choice.cells === "capacity"}
-        isGrouped={choice.by === "aggregate"}
         isWall={isWall}
       />
       <HostTable key={keyOf(choice)} roots={roots} name={className} />

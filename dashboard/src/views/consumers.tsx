@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { Root } from "../cloud";
-import { classesOf, mostFirst, type Project, projectsOf, sumsOf } from "../consumers";
+import { classesOf, devicesOf, mostFirst, type Project, projectsOf, sumsOf } from "../consumers";
 import type { Consumer } from "../documents";
-import { amounts, plural } from "../format";
-import { Ago, Empty, Failure, Id, Select } from "../parts";
+import { amounts, ownName, plural } from "../format";
+import { Ago, Empty, Failure, Id, Select, TreeLink } from "../parts";
 import { addressOf } from "../router";
 import { useLoaded, useShared } from "../state";
 import { number, Table } from "../table";
@@ -13,10 +13,11 @@ import { number, Table } from "../table";
 const MOST = 1000;
 const SHOWN = 50;
 
-export function Consumers({ root }: { root: Root }) {
+// `of` is a parameter of the route: `in_tree` for a host, `provider` for a device.
+export function Consumers({ root, of }: { root: Root; of: Record<string, string> }) {
   const { api } = useShared();
   const { value, error } = useLoaded(stateOf(root), () =>
-    api.consumers({ in_tree: root.uuid, limit: String(MOST) }),
+    api.consumers({ ...of, limit: String(MOST) }),
   );
   return (
     <section aria-labelledby="consumers-title">
@@ -24,7 +25,7 @@ export function Consumers({ root }: { root: Root }) {
       {error && <Failure error={error} what="The list of consumers" />}
       {value?.consumers.length === 0 && <Empty>No consumer has allocations here.</Empty>}
       {value && value.consumers.length > 0 && <Sorted consumers={value.consumers} />}
-      {value?.next && <p class="note">Only the first {MOST} consumers of the tree are read.</p>}
+      {value?.next && <p class="note">Only the first {MOST} consumers are read.</p>}
     </section>
   );
 }
@@ -78,16 +79,23 @@ function ProjectTable({ projects, name }: { projects: Project[]; name: string })
 }
 
 function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
+  const { cloud } = useShared().live;
+  const hasDevices = consumers.some((consumer) => devicesOf(consumer, cloud).length > 0);
   return (
     <Table
       label={plural(consumers.length, "consumer")}
-      columns={["Consumer", "Type", "Project", "Since", "Allocations"]}
+      columns={[
+        "Consumer",
+        ...(hasDevices ? ["Devices"] : []),
+        ...["Type", "Project", "Since", "Allocations"],
+      ]}
       rows={consumers.map((consumer) => ({
         key: consumer.uuid,
         cells: [
           <a href={addressOf("search", consumer.uuid)}>
             <Id uuid={consumer.uuid} kind="servers" />
           </a>,
+          ...(hasDevices ? [<Devices consumer={consumer} />] : []),
           consumer.type ?? "unknown",
           <Id uuid={consumer.project_id} kind="projects" />,
           consumer.created_at ? <Ago at={consumer.created_at} /> : "–",
@@ -95,5 +103,21 @@ function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
         ],
       }))}
     />
+  );
+}
+
+// Each device links to its page; names are without the name of the host.
+function Devices({ consumer }: { consumer: Consumer }) {
+  const { cloud } = useShared().live;
+  const rootOf = (uuid: string) => cloud.nameOf(cloud.providers.get(uuid)?.root_provider_uuid ?? "");
+  return (
+    <>
+      {devicesOf(consumer, cloud).map(([uuid, name], index) => (
+        <span key={uuid}>
+          {index > 0 && ", "}
+          <TreeLink uuid={uuid} name={ownName(name, [rootOf(uuid)])} />
+        </span>
+      ))}
+    </>
   );
 }

@@ -4,13 +4,15 @@ import { useMemo } from "preact/hooks";
 import { type HostStatus, type Selection, SORTS, type Sort, STATUSES } from "../hosts";
 import { Names, Select } from "../parts";
 import { useShared } from "../state";
+import { groupings } from "../survival";
 
-const GROUPINGS = ["none", "aggregate"] as const;
+const NONE = "none";
 const CELLS = ["equal", "capacity"] as const;
 
 export interface CloudChoice extends Selection {
   sort: Sort;
-  by: (typeof GROUPINGS)[number];
+  // "none", "aggregate", or "root_trait:" with the beginning of traits.
+  by: string;
   cells: (typeof CELLS)[number];
 }
 
@@ -23,7 +25,7 @@ export function choiceOf(parameters: URLSearchParams, firstClass: string): Cloud
     trait: parameters.get("trait") ?? "",
     status: one<HostStatus>("status", STATUSES),
     sort: one("sort", SORTS),
-    by: one("by", GROUPINGS),
+    by: parameters.get("by") ?? NONE,
     cells: one("cells", CELLS),
   };
 }
@@ -36,6 +38,7 @@ export function Filters(props: {
   const { choice, classes, set } = props;
   const { cloud } = useShared().live;
   const traits = useMemo(() => cloud.traits(), [cloud.structure]);
+  const groups = useMemo(() => groupings(cloud), [cloud.structure]);
   const select = (label: string, key: string, value: string, options: readonly string[]) => (
     <Select label={label} value={value} options={options} onChange={(next) => set(key, next)} />
   );
@@ -58,7 +61,7 @@ export function Filters(props: {
       {field("Trait", "trait", choice.trait, "traits")}
       {select("Status", "status", choice.status, STATUSES)}
       {select("Sort by", "sort", choice.sort, SORTS)}
-      {select("Group by", "by", choice.by, GROUPINGS)}
+      {select("Group by", "by", choice.by, [NONE, ...groups])}
       {select("Cells", "cells", choice.cells, CELLS)}
       <button type="button" onClick={() => set("wallboard", "1")}>
         Wallboard

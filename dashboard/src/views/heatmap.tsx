@@ -25,20 +25,19 @@ export function HeatMap(props: {
   groups: Group[];
   name: string;
   isSized: boolean;
-  isGrouped: boolean;
   isWall: boolean;
 }) {
-  const { groups, name, isSized, isGrouped, isWall } = props;
-  const { live, names: { aggregates: names } } = useShared();
+  const { groups, name, isSized, isWall } = props;
+  const { live } = useShared();
   const { version } = useNow();
   const map = useRef<HTMLDivElement>(null);
   const box = useBox(map, isWall);
   const [focused, setFocused] = useState(-1);
   const layout = useMemo(() => {
-    const labeled = groups.map((group) => ({ ...group, label: isGrouped ? labelOf(group, names) : "" }));
+    const labeled = groups.map((group) => ({ ...group, label: labelOf(group) }));
     const weight = isSized ? byCapacity(groups.flatMap(({ roots }) => roots), name) : () => 1;
     return layOut(labeled, box, weight);
-  }, [groups, box.width, box.height, isSized, isGrouped, names]);
+  }, [groups, box.width, box.height, isSized]);
   const paint = (changed?: number[]) =>
     map.current && draw(map.current, layout, name, focused, changed);
   const painted = useRef({ layout, name: "", version, focused });
@@ -89,9 +88,8 @@ export function HeatMap(props: {
   );
 }
 
-function labelOf({ aggregate, roots }: Group, names: Record<string, string>): string {
-  const name = aggregate === "" ? "no aggregate" : (names[aggregate] ?? aggregate);
-  return `${plural(roots.length, "host")}  ·  ${name}`;
+function labelOf({ label, roots }: Group): string {
+  return label && `${plural(roots.length, "host")}  ·  ${label}`;
 }
 
 function describe(root: Root, name: string): string {

@@ -2,7 +2,7 @@
 
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
-import { amounts, dateTime, decimal, percent, plural, reason, times } from "../format";
+import { amount, amountOf, amounts, dateTime, decimal, percent, plural, reason, times } from "../format";
 import { Ago, Breakable, Choices, Empty, Failure, Id, Name, TreeLink } from "../parts";
 import { keyOf, refused } from "../refusals";
 import { addressOf, changed } from "../router";
@@ -261,12 +261,29 @@ export function kind(request: RecordedRequest): string {
 
 // The query, with names in place of UUIDs; for a claim, the sentence that says why it was refused, or what it asked of whom.
 export function Summary({ request }: { request: RecordedRequest }) {
-  const text = request.query ?? request.explanation?.sentence ?? described(request.claim ?? {});
+  const { query, explanation, claim } = request;
+  const text = query ?? shortageOf(explanation) ?? explanation?.sentence ?? described(claim ?? {});
   return (
     <span class="query">
       <Breakable text={text} nameOf={useNameOf()} />
     </span>
   );
+}
+
+// The amounts of a refusal in the units of the cards, for a list; the sentence has them exactly.
+function shortageOf(facts: RecordedRequest["explanation"]): string | null {
+  const { provider, resource_class: name, needed, used, capacity } = (facts ?? {}) as Shortage;
+  if (!provider || !name || needed === undefined || capacity === undefined) return null;
+  const free = amountOf(name, Math.max(0, capacity - (used ?? 0)), capacity);
+  return `${name} ${amount(name, needed)} on ${provider.name}: free ${free}`;
+}
+
+interface Shortage {
+  provider?: { name: string };
+  resource_class?: string;
+  needed?: number;
+  used?: number;
+  capacity?: number;
 }
 
 function described({ allocations = {}, providers = {} }: Claim): string {

@@ -91,6 +91,15 @@ function cellsOf(host: TopHost) {
       <Breakable text={name} /> {amountOf(name, used, usable)}
     </>,
     <Breakable text={amounts(left)} />,
-    host.states.map((state) => <span class="tag">{state.replaceAll("_", " ")}</span>),
+    <>
+      {host.states.map((state) => (
+        <span class="tag">{state.replaceAll("_", " ")}</span>
+      ))}
+      {host.note && (
+        <span class="aside">
+          <Breakable text={host.note} />
+        </span>
+      )}
+    </>,
   ];
 }

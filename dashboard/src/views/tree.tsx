@@ -1,13 +1,14 @@
 // One tree of providers: inventories as bars, traits, aggregates, sharing providers, consumers.
 
-import { compare, reservedState, type Root, usable } from "../cloud";
+import { requestOf } from "../changes";
+import { compare, DISABLED_TRAIT, reservedState, type Root, usable } from "../cloud";
 import type { Inventory, Provider } from "../documents";
 import { amount, amountOf, decimal, ownName } from "../format";
-import { Bar, Breakable, Chips, Empty, Id, Loading, Name, TreeLink } from "../parts";
+import { Ago, Bar, Breakable, Chips, Empty, Id, Loading, Name, TreeLink } from "../parts";
 import { addressOf } from "../router";
-import { useNow, useShared } from "../state";
+import { useLoaded, useNow, useShared } from "../state";
 import { bar, number, Table } from "../table";
-import { LastChanges } from "./changes";
+import { LastChanges, RequestLink } from "./changes";
 import { Consumers, stateOf } from "./consumers";
 import { WhatIf } from "./whatif";
 
@@ -21,17 +22,26 @@ export function TreeView({ uuid }: { uuid: string }) {
     return <Empty>There is no provider {uuid}. It may have been removed.</Empty>;
   }
   const top = live.cloud.providers.get(root.uuid) as Provider;
-  const sharing = live.cloud.sharedWith(root);
+  const isDevice = provider !== undefined && provider !== top;
+  const of: Record<string, string> = isDevice ? { provider: uuid } : { in_tree: root.uuid };
+  const sharing = isDevice ? [] : live.cloud.sharedWith(root);
   return (
     <>
       <p class="crumbs">
-        <a href={addressOf("cloud")}>Cloud</a> /
+        <a href={addressOf("cloud")}>Cloud</a> /{" "}
+        {isDevice && (
+          <>
+            <TreeLink uuid={root.uuid} name={root.name} /> /
+          </>
+        )}
       </p>
       <h1>
-        <Name text={root.name} /> {root.disabled && <span class="tag">disabled</span>}
+        <Name text={isDevice ? ownName(provider.name, [root.name]) : root.name} whole={provider?.name} />{" "}
+        {root.disabled && <span class="tag">disabled</span>}
       </h1>
+      {root.disabled && <DisabledSince root={root} key={`disabled ${root.uuid}`} />}
       <ul class="tree" aria-label="Providers of the tree">
-        <ProviderNode provider={top} root={root} chosen={uuid} />
+        <ProviderNode provider={isDevice ? provider : top} root={root} chosen={uuid} />
       </ul>
       {sharing.length > 0 && (
         <section>
@@ -45,10 +55,28 @@ export function TreeView({ uuid }: { uuid: string }) {
           </ul>
         </section>
       )}
-      <LastChanges of={{ in_tree: root.uuid }} version={stateOf(root)} />
-      <WhatIf root={root} key={`what if ${root.uuid}`} />
-      <Consumers root={root} key={root.uuid} />
+      <LastChanges of={of} version={stateOf(root)} />
+      {!isDevice && <WhatIf root={root} key={`what if ${root.uuid}`} />}
+      <Consumers root={root} of={of} key={uuid} />
     </>
+  );
+}
+
+// The recorded change that disabled a host; nothing if it is older than the records.
+function DisabledSince({ root }: { root: Root }) {
+  const { api } = useShared();
+  const { value } = useLoaded("disabled", () =>
+    api.recordedChanges({ provider: root.uuid, kind: "traits" }),
+  );
+  const change = value?.changes.find(
+    ({ after }) => Array.isArray(after) && after.includes(DISABLED_TRAIT),
+  );
+  if (change === undefined) return null;
+  return (
+    <p class="note">
+      Disabled <Ago at={change.at} /> by user {change.user_id ?? "–"}, request{" "}
+      <RequestLink id={requestOf(change)} />
+    </p>
   );
 }
 
@@ -151,7 +179,11 @@ function DevicePanel(props: {
       title={`${provider.uuid}, generation ${provider.generation}`}
     >
       <h2>
-        <Name text={name} whole={provider.name} />
+        {chosen ? (
+          <Name text={name} whole={provider.name} />
+        ) : (
+          <Name text={name} whole={provider.name} href={addressOf("tree", provider.uuid)} />
+        )}
       </h2>
       <Name text={className} />
       <Bar name={className} amounts={{ capacity, used, reserved, free }} />

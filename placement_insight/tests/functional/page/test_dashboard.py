@@ -154,15 +154,28 @@ def test_what_survives_a_failure(small_to_change, open_page):
 
 
 def test_the_tree_shows_children_inventories_and_consumers(small, open_page):
-    page = open_page(f"{small.url}{PAGE}#/tree/{GPU}")
+    page = open_page(f"{small.url}{PAGE}#/tree/{HOST}")
     wait_for_text(page, SERVER)
-    assert page.locator("h1").inner_text() == "host1"
+    assert page.locator("h1").inner_text().strip() == "host1"
     assert "4 / 16" in text_of(page)
-    chosen = page.locator("[aria-current=true]")
-    assert "gpu1" in chosen.inner_text()
     assert "INSTANCE" in text_of(page)
     page.get_by_label("Rows").select_option("projects")
     expect(page.get_by_role("table", name="1 project")).to_contain_text("VCPU")
+
+
+def test_a_device_has_a_page_with_its_consumers(small_to_change, open_page):
+    both = {HOST: {"resources": {"VCPU": 1}}, GPU: {"resources": {"PGPU": 1}}}
+    service = small_to_change
+    service.send("PUT", f"/allocations/{MARKUP}", claim(None, 1) | {"allocations": both})
+    page = open_page(f"{service.url}{PAGE}#/tree/{HOST}")
+    consumers = page.get_by_role("table", name="2 consumers")
+    expect(consumers.get_by_role("row", name=MARKUP)).to_contain_text("gpu1")
+    consumers.get_by_role("link", name="gpu1").click()
+    page.wait_for_url(f"**/#/tree/{GPU}")
+    expect(page.locator("h1")).to_have_text("gpu1 ")
+    expect(page.get_by_role("table", name="1 consumer")).to_contain_text(MARKUP)
+    page.locator(".crumbs").get_by_role("link", name="host1").click()
+    expect(consumers).to_contain_text(SERVER)
 
 
 def test_a_provider_that_does_not_exist(small, open_page):

@@ -100,6 +100,11 @@ def test_disabled_hosts_are_not_free_and_can_be_selected(small_to_change, open_p
     wait_for_text(page, "4 on disabled hosts")
     page.get_by_label("Status").select_option("disabled")
     wait_for_text(page, "on 1 host")
+    change = small_to_change.send("GET", "/insight/changes?kind=traits")["changes"][0]
+    page.get_by_role("link", name=MARKUP_NAME).click()
+    wait_for_text(page, "Disabled just now by user admin, request")
+    page.locator(".note").get_by_role("link", name=change["request_id"]).wait_for()
+    page.go_back()
     assert names(page) == [f"{MARKUP_NAME}disabled"]
     page.get_by_label("Status").select_option("enabled")
     wait_until(lambda: names(page) == ["host1"])
