@@ -10,7 +10,7 @@ import webob
 from placement import exception
 from placement.core import capacity
 from placement.core.changes import TraitsChange
-from placement.core.model import Inventory, ProviderState
+from placement.core.model import ProviderState
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import canonical, nouns
 from placement.db.store import Store
@@ -49,12 +49,6 @@ class Amounts(NamedTuple):
     free: int
     reserved: int
 
-    @classmethod
-    def of(cls, inventory: Inventory, used: int) -> "Amounts":
-        """Return the amounts of one inventory."""
-        usable, free = int(capacity.usable(inventory, used)), capacity.free(inventory, used)
-        return cls(used, usable, free, inventory.reserved)
-
     @property
     def share(self) -> float:
         """The share in use; above 1 if more than the capacity is in use."""
@@ -84,7 +78,9 @@ class Host:
         parts: defaultdict[str, list[Amounts]] = defaultdict(list)
         for member in members:
             for name, inventory in member.inventories.items():
-                parts[name].append(Amounts.of(inventory, member.used.get(name, 0)))
+                used = member.used.get(name, 0)
+                usable, free = capacity.usable(inventory, used), capacity.free(inventory, used)
+                parts[name].append(Amounts(used, int(usable), free, inventory.reserved))
         sums = {name: Amounts(*map(sum, zip(*of, strict=True))) for name, of in parts.items()}
         return cls(root, sums)
 
@@ -108,14 +104,10 @@ class Host:
 
     def _is_fragmented(self) -> bool:
         """Return whether much of a class is free that servers cannot use without another class."""
-        groups = [
-            [self.amounts[name] for name in names if name in self.amounts]
-            for names in NEEDS_OF_SERVERS
-        ]
-        is_limited = any(group and all(each.is_full for each in group) for group in groups)
-        return is_limited and any(
-            each.free and each.share <= 0.5 for each in self.amounts.values()
-        )
+        groups = [names & self.amounts.keys() for names in map(set, NEEDS_OF_SERVERS)]
+        return any(
+            group and all(self.amounts[name].is_full for name in group) for group in groups
+        ) and any(each.free and each.share <= 0.5 for each in self.amounts.values())
 
     def as_json(self, name: str, notes: Mapping[str, str]) -> Json:
         """Return the document of the host with the amounts of a class, and what is free of all."""
@@ -128,7 +120,7 @@ class Host:
             **amounts._asdict(),
             "free": {name: amounts.free for name, amounts in self.amounts.items()},
             "states": self.states(name),
-            "note": notes.get(provider.uuid, ""),
+            "note": f"disabled {notes[provider.uuid]}" if provider.uuid in notes else "",
         }
 
 
@@ -158,25 +150,16 @@ def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
     texts = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in counts.items())
     selected = _selected(hosts, values)
     listed = selected[: int(values.get("limit", _LIMIT)) or None]
-    notes = _notes(store, [host for host, _ in listed])
+    disabled = [host.root.provider.uuid for host, _ in listed if DISABLED in host.root.traits]
+    with store.read() as tx:
+        changes = newest(tx.connection, TraitsChange, disabled)
+    notes = {uuid: of.origin for (uuid, name), of in changes.items() if name == DISABLED}
     return document(
         text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}",
         counts={"hosts": len(hosts), **counts},
         selected=len(selected),
         hosts=[host.as_json(name, notes) for host, name in listed],
     )
-
-
-def _notes(store: Store, hosts: Iterable[Host]) -> Mapping[str, str]:
-    """Return when, and by which request, hosts were disabled, by UUID, if it is recorded."""
-    uuids = [host.root.provider.uuid for host in hosts if DISABLED in host.root.traits]
-    with store.read() as tx:
-        changes = newest(tx.connection, TraitsChange, uuids)
-    return {
-        uuid: f"disabled {record.origin}"
-        for (uuid, name), record in changes.items()
-        if name == DISABLED
-    }
 
 
 def _selected(hosts: Sequence[Host], values: Mapping[str, str]) -> list[tuple[Host, str]]:

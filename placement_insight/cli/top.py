@@ -41,13 +41,13 @@ _OPTIONS = {
     "class": (
         "--class",
         "<class>",
-        "Sort by this resource class instead of the fullest; only hosts with the class.",
+        "Sort by this class; only hosts with it. Default: the fullest.",
     ),
     "aggregate": ("--aggregate", "<aggregate>", "Only hosts of this aggregate, by name or UUID."),
     "rack": (
         "--rack",
         "<prefix>",
-        "Only hosts with a trait that begins with this, such as CUSTOM_RACK_R02.",
+        "Only hosts with a trait such as CUSTOM_RACK_R02, or its beginning.",
     ),
     "limit": ("--limit", "<limit>", "Number of hosts to list; 0 for all. Default: 20."),
 }

@@ -18,7 +18,7 @@ from itertools import count
 
 from placement.core import capacity
 from placement.core.model import SHARING_TRAIT, Inventory, Provider, ProviderState
-from placement_insight.hosts import DISABLED
+from placement_insight.hosts import COMPUTE_NODE, DISABLED
 
 DOMAIN = ".dc1.example.org"
 ZONES = ("az1", "az2", "az3")
@@ -242,12 +242,10 @@ class _Builder:
         rack, slot = divmod(number, HOSTS_IN_RACK)
         zone = ZONES[rack % len(ZONES)]
         name = f"{model.prefix}-{zone}-r{rack + 1:02}-{slot + 1:02}"
-        aggregates = {zone, model.prefix}
+        aggregates = {zone, model.prefix, f"rack-r{rack + 1:02}"}
         if "DISK_GB" not in model.root:
             aggregates.add(f"ceph-{zone}")
-        if rack == 1:  # it has a pool of fast disks
-            aggregates.add("rack-r02")
-        traits = {*model.traits, f"CUSTOM_RACK_R{rack + 1:02}"}
+        traits = {*model.traits, COMPUTE_NODE, f"CUSTOM_RACK_R{rack + 1:02}"}
         root = _Provider(name, None, dict(model.root), traits, aggregates)
         tree = [root]
         for node in range(2 if model.device else 0):
