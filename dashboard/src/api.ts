@@ -124,19 +124,26 @@ export class Api {
     return this.json("/findings");
   }
 
-  // Everything without a token; with one, what changed or was removed since.
-  async changes(token: string | null): Promise<Changes> {
+  // Everything without a token; with one, what changed or was removed since. `onLines` is called
+  // with the number of lines that have arrived.
+  async changes(token: string | null, onLines: (count: number) => void): Promise<Changes> {
     const query = token === null ? "" : `?changed_since=${encodeURIComponent(token)}`;
-    return parseChanges(await this.send(`/providers${query}`, "application/x-ndjson"));
+    const path = `/providers${query}`;
+    return parseChanges(await this.send(path, "application/x-ndjson", undefined, onLines));
   }
 
   private async json<T>(path: string, body?: string): Promise<T> {
     return JSON.parse(await this.send(path, "application/json", body)) as T;
   }
 
-  private async send(path: string, accept: string, body?: string): Promise<string> {
+  private async send(
+    path: string,
+    accept: string,
+    body?: string,
+    onLines?: (count: number) => void,
+  ): Promise<string> {
     for (let attempt = 1; ; attempt++) {
-      const response = await this.inTurn(() => this.fetched(path, accept, body));
+      const response = await this.inTurn(() => this.fetched(path, accept, body, onLines));
       if (response.ok) return response.text;
       const seconds = Number(response.headers.get("Retry-After"));
       const isBusy = response.status === 503 && seconds > 0 && seconds <= LONGEST_RETRY_SECONDS;
@@ -161,19 +168,68 @@ export class Api {
     }
   }
 
-  private async fetched(path: string, accept: string, body?: string): Promise<Fetched> {
+  private async fetched(
+    path: string,
+    accept: string,
+    body?: string,
+    onLines?: (count: number) => void,
+  ): Promise<Fetched> {
+    const timeout = new Timeout(TIMEOUT_MS);
     try {
       const response = await fetch(`../../insight${path}`, {
         headers: { Accept: accept, ...(body && JSON_BODY), ...this.settings.headers },
         ...(body && { method: "POST", body }),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: timeout.signal,
         cache: "no-store",
       });
       const { ok, status, statusText, headers } = response;
-      return { ok, status, statusText, headers, text: await response.text() };
+      const text = onLines ? textOf(response, timeout, onLines) : response.text();
+      return { ok, status, statusText, headers, text: await text };
     } catch {
       throw new RequestFailed(0, "The service does not respond.");
+    } finally {
+      timeout.end();
     }
+  }
+}
+
+// Aborts a request of which nothing arrives for some time.
+class Timeout {
+  private readonly controller = new AbortController();
+  readonly signal = this.controller.signal;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly milliseconds: number) {
+    this.restart();
+  }
+
+  restart(): void {
+    this.end();
+    this.timer = setTimeout(() => this.controller.abort(), this.milliseconds);
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+  }
+}
+
+// A large response on a slow network takes minutes: each part of it is progress.
+async function textOf(
+  response: Response,
+  timeout: Timeout,
+  onLines: (count: number) => void,
+): Promise<string> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let [text, lines] = ["", 0];
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true };
+    if (done) return text + decoder.decode();
+    timeout.restart();
+    const part = decoder.decode(value, { stream: true });
+    text += part;
+    lines += part.split("\n").length - 1;
+    onLines(lines);
   }
 }
 

@@ -247,6 +247,7 @@ export interface Changes {
 
 export interface Overview {
   release?: string;
+  snapshot?: { providers: number };
 }
 
 // Names by UUID, as far as nova and keystone list them.

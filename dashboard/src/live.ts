@@ -19,6 +19,8 @@ export class Live {
   readonly cloud = new Cloud();
   readonly history = new History();
   status: Status = { state: "loading", at: null, detail: "" };
+  // How many providers of the first state have arrived.
+  received = 0;
   private token: string | null = null;
   private failures = 0;
 
@@ -36,7 +38,7 @@ export class Live {
 
   private async refresh(): Promise<void> {
     try {
-      const changes = await this.api.changes(this.token);
+      const changes = await this.api.changes(this.token, (lines) => this.receive(lines));
       this.cloud.apply(changes);
       this.token = changes.token;
       this.failures = 0;
@@ -49,6 +51,12 @@ export class Live {
       this.status = { ...statusOf(error), at: this.status.at };
       this.notify(false);
     }
+  }
+
+  private receive(lines: number): void {
+    if (this.status.at !== null) return;
+    this.received = Math.max(0, lines - 1);
+    this.notify(true);
   }
 
   private wait(): number {

@@ -8,7 +8,7 @@ import { FULL_SHARE } from "./cloud";
 import type { Names as NamesByKind } from "./documents";
 import { ago, amount, dateTime, decimal } from "./format";
 import { addressOf, changed } from "./router";
-import { useNow, useShared } from "./state";
+import { useLoaded, useNow, useShared } from "./state";
 
 export function Bar({ name, amounts }: { name: string; amounts: Amounts }) {
   const whole = Math.max(amounts.capacity, amounts.used, 1);
@@ -123,8 +123,15 @@ export function Failure({ error, what }: { error: RequestFailed; what: string })
 
 // Instead of a view without providers: they are read, or why they cannot be read.
 export function Loading() {
-  const { state, detail } = useShared().live.status;
-  if (state === "loading") return <Empty>Loading the providers …</Empty>;
+  const { api, live } = useShared();
+  useNow(); // more providers arrive
+  const { value } = useLoaded("overview", () => api.overview());
+  const { state, detail } = live.status;
+  if (state === "loading") {
+    const number = decimal(live.received);
+    const total = value?.snapshot ? ` of ${decimal(value.snapshot.providers)}` : "";
+    return <Empty>Loading the providers: {number}{total} …</Empty>;
+  }
   return (
     <p class="failure" role="alert">
       The providers cannot be shown. {detail}

@@ -62,3 +62,21 @@ test("a request that does not respond fails", async () => {
   globalThis.fetch = () => Promise.reject(new TypeError());
   await assert.rejects(new Api(SETTINGS).overview(), { status: 0 });
 });
+
+test("the parts of a large response are progress, and no timeout", async () => {
+  const lines = ['{"token": "t", "complete": true}', '{"uuid": "ä"}', '{"removed": []}', ""].join("\n");
+  const bytes = new TextEncoder().encode(lines);
+  globalThis.fetch = () => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+        controller.close();
+      },
+    });
+    return Promise.resolve(new Response(body));
+  };
+  const counts = new Set<number>();
+  const changes = await new Api(SETTINGS).changes(null, (count) => counts.add(count));
+  assert.deepEqual(changes.providers, [{ uuid: "ä" }]);
+  assert.deepEqual([...counts], [0, 1, 2, 3]);
+});
