@@ -54,16 +54,6 @@ class Amounts(NamedTuple):
         """The share in use; above 1 if more than the capacity is in use."""
         return self.used / self.usable if self.usable else 0.0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether little is free."""
-        return self.share > FULL
-
-    @property
-    def is_reserved(self) -> bool:
-        """Whether nothing is free because of the reserved amount."""
-        return self.reserved > 0 and not self.free and self.used <= self.usable
-
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -93,11 +83,13 @@ class Host:
         """Return the states of the host, of which "full" is about this class."""
         amounts = self.amounts.values()
         has = {
-            "full": self.amounts[name].is_full,
+            "full": self.amounts[name].share > FULL,
             "empty": not any(each.used for each in amounts),
             "fragmented": self._is_fragmented(),
             "disabled": DISABLED in self.root.traits,
-            "reserved": any(each.is_reserved for each in amounts),
+            "reserved": any(
+                each.reserved and not each.free and each.used <= each.usable for each in amounts
+            ),
             "over_capacity": any(each.used > each.usable for each in amounts),
         }
         return [state for state, is_so in has.items() if is_so]
@@ -106,7 +98,7 @@ class Host:
         """Return whether much of a class is free that servers cannot use without another class."""
         groups = [names & self.amounts.keys() for names in map(set, NEEDS_OF_SERVERS)]
         return any(
-            group and all(self.amounts[name].is_full for name in group) for group in groups
+            group and all(self.amounts[name].share > FULL for name in group) for group in groups
         ) and any(each.free and each.share <= 0.5 for each in self.amounts.values())
 
     def as_json(self, name: str, notes: Mapping[str, str]) -> Json:

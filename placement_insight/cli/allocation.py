@@ -36,11 +36,7 @@ _FILTERS = {
         "<time>",
         "Only requests after this time: 1h, 2h30m, yesterday or 2026-11-25 18:00 (UTC).",
     ),
-    "project_id": (
-        "--project",
-        "<project>",
-        "Only requests of callers of this project, by name or ID.",
-    ),
+    "project_id": ("--project", "<project>", "Only requests of this project, by name or ID."),
     "reason": ("--reason", "<code>", "Only with this reason code."),
 }
 _PAGE = {

@@ -39,21 +39,9 @@ _NAMES_OF_CONSUMER = ("name", "project", "providers")
 _OPTIONS = {
     "project_id": ("--project", "<project>", "Only consumers of this project, by name or ID."),
     "user_id": ("--user", "<user>", "Only consumers of this user."),
-    "type": (
-        "--type",
-        "<type>",
-        "Only consumers of this type; unknown stands for consumers without a type.",
-    ),
-    "provider": (
-        "--provider",
-        "<provider>",
-        "Only consumers with allocations on this provider, by name or UUID.",
-    ),
-    "in_tree": (
-        "--in-tree",
-        "<provider>",
-        "Only consumers with allocations in the tree of this provider, by name or UUID.",
-    ),
+    "type": ("--type", "<type>", "Only consumers of this type; unknown: those without one."),
+    "provider": ("--provider", "<provider>", "Only consumers on this provider, by name or UUID."),
+    "in_tree": ("--in-tree", "<provider>", "Only consumers in the tree of this provider."),
     "older_than": (
         "--older-than",
         "<time>",

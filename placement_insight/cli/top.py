@@ -38,17 +38,9 @@ _FLAGS = {
     "over_capacity": "Only hosts of which more of a class is in use than its capacity.",
 }
 _OPTIONS = {
-    "class": (
-        "--class",
-        "<class>",
-        "Sort by this class; only hosts with it. Default: the fullest.",
-    ),
+    "class": ("--class", "<class>", "Sort by this class, not the fullest; only hosts with it."),
     "aggregate": ("--aggregate", "<aggregate>", "Only hosts of this aggregate, by name or UUID."),
-    "rack": (
-        "--rack",
-        "<prefix>",
-        "Only hosts with a trait such as CUSTOM_RACK_R02, or its beginning.",
-    ),
+    "rack": ("--rack", "<prefix>", "Only hosts with such a trait: CUSTOM_RACK_, CUSTOM_RACK_R02."),
     "limit": ("--limit", "<limit>", "Number of hosts to list; 0 for all. Default: 20."),
 }
 _BARS = " ▏▎▍▌▋▊▉█"
