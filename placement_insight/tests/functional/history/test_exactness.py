@@ -25,7 +25,7 @@ WITHOUT_CHANGE = {
     *("claim without class", "release stray allocations", "delete a root"),
     *("first claim of a consumer without row", "delete an inventory"),
     *("replace inventories without a class", "set roots", "create incomplete consumers"),
-    *("reconcile counters", "convert UUIDs"),
+    *("reshape to a renamed class", "reconcile counters", "convert UUIDs"),
 }
 
 
