@@ -125,7 +125,8 @@ class _Root:
         self.usable_rows: list[int] = np.flatnonzero(self._usable.any(axis=0)).tolist()
         self._joints = tuple(joint_conditions(slotted))
         domains = self._domains(BY_SHORTFALL)
-        self.nearest = Assignment([_first(domains[slot.need]) for slot in slotted.slots], ())
+        first = [[*np.flatnonzero(each.local).tolist(), *each.shared][0] for each in domains]
+        self.nearest = Assignment([first[slot.need] for slot in slotted.slots], ())
 
     def _usable_providers(self) -> Providers:
         """Return the providers of the tree, and the providers that other trees share with it."""
@@ -324,11 +325,6 @@ class _Root:
         only_root = mask_of(numbers([self._root]), self._world.size)
         fitting = FittingRoots(self._world, self._deadline).of(self._slotted, only_root)
         return bool(fitting[self._root])
-
-
-def _first(domain: Domain) -> int:
-    rows: list[int] = np.flatnonzero(domain.local).tolist()
-    return [*rows, *domain.shared][0]
 
 
 def without_in(

@@ -394,19 +394,13 @@ class OfAmount:
 class NotFree(OfAmount):
     """A provider has too little free."""
 
-    __slots__ = ()
-
 
 class NotInUnits(OfAmount):
     """The units of a provider do not admit the amount."""
 
-    __slots__ = ()
-
 
 class SumIsShort(OfAmount):
     """The providers have too little together, or not in the amounts of the groups."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

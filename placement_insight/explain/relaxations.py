@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
-from typing import NamedTuple
 
 from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import (
@@ -23,25 +22,31 @@ from placement.core.requirement import (
     SameSubtree,
 )
 from placement.core.search.slots import joint_requirements
-from placement_insight.explain.changes import Drop, GroupParameters, Parameters, Policy, Separate
+from placement_insight.explain.changes import (
+    Drop,
+    GroupParameters,
+    Parameters,
+    Policy,
+    Separate,
+    Split,
+    Unsuffix,
+)
+
+MOST_PARTS = 8
 
 Suffixes = tuple[str, ...]
 
 
-class Relaxation(NamedTuple):
-    """A requirement or a group that is dropped, and the request without it."""
-
-    change: Drop
-    request: CandidateRequest
+Relaxation = tuple[Drop, CandidateRequest]
+"""A requirement or a group that is dropped, and the request without it."""
 
 
 def without_one(request: CandidateRequest) -> Iterator[Relaxation]:
     """Yield the request without one of its requirements; of equal groups, the first one's."""
     suffixes = {"": (), **{group.suffix: alike for group, alike in distinct_groups(request)}}
-    for relaxation in every_relaxation(request):
-        change = relaxation.change
+    for change, relaxed in every_relaxation(request):
         if change.group in suffixes:
-            yield relaxation._replace(change=replace(change, alike=suffixes[change.group]))
+            yield replace(change, alike=suffixes[change.group]), relaxed
 
 
 def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -52,11 +57,11 @@ def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
     a group without resources is dropped from its ``same_subtree`` as well.
     """
     for requirement in request.of_root:
-        yield Relaxation(Drop(requirement), request.without(requirement))
+        yield (Drop(requirement), request.without(requirement))
     for group in request.groups:
         for dropped, relaxed in _group_without_one(group):
             if relaxed.resources or relaxed.requirements:
-                yield Relaxation(Drop(dropped, group.suffix), request.with_group(relaxed))
+                yield (Drop(dropped, group.suffix), request.with_group(relaxed))
     yield from _without_a_group(request)
     for condition in request.of_groups:
         if condition.parameter:
@@ -72,7 +77,7 @@ def _without_condition(request: CandidateRequest, condition: GroupsRequirement) 
     looser = _naming_all(request.without(condition))
     before = set(_parameters_of_groups(request))
     instead = (each for each in _parameters_of_groups(looser) if each not in before)
-    return Relaxation(Drop(condition, instead=tuple(instead)), looser)
+    return (Drop(condition, instead=tuple(instead)), looser)
 
 
 def _naming_all(request: CandidateRequest) -> CandidateRequest:
@@ -133,7 +138,7 @@ def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
             yield _without_bare_group(replace(request, groups=others), group)
         elif group.suffix not in related and any(other.resources for other in others):
             relaxed = replace(request, groups=others)
-            yield Relaxation(Drop(GroupParameters(group), group.suffix), relaxed)
+            yield (Drop(GroupParameters(group), group.suffix), relaxed)
 
 
 def _without_bare_group(request: CandidateRequest, group: RequestGroup) -> Relaxation:
@@ -145,7 +150,7 @@ def _without_bare_group(request: CandidateRequest, group: RequestGroup) -> Relax
         request = request.without(subtree)
     request = replace(request, requirements=(*request.requirements, *instead))
     parameters = GroupParameters(group, tuple(dict.fromkeys(naming)))
-    return Relaxation(Drop(parameters, group.suffix, instead), _naming_all(request))
+    return (Drop(parameters, group.suffix, instead), _naming_all(request))
 
 
 def _group_without_one(group: RequestGroup) -> Iterator[tuple[Requirement, RequestGroup]]:
@@ -181,30 +186,31 @@ def distinct_groups(request: CandidateRequest) -> Iterator[tuple[RequestGroup, S
         yield first, tuple(each.suffix for each in (first, *others)) if others else ()
 
 
-def split(
-    request: CandidateRequest, group: RequestGroup, name: str, number: int
-) -> CandidateRequest:
-    """Return the request with the amount of a class divided among this number of groups.
+def splits(
+    request: CandidateRequest, group: RequestGroup, name: str, alike: Suffixes
+) -> Iterator[tuple[Split, CandidateRequest]]:
+    """Yield the request with the amount of a class divided among two and more groups.
 
     The first amount remains in the group. The conditions of a suffixed group apply to all of the
     amounts. The unsuffixed group spans a tree: its aggregates, and its traits if it has several
     classes, remain conditions on the group alone.
     """
-    amount, rest = divmod(group.resources[name], number)
-    amounts = [amount + (part < rest) for part in range(number)]
     conditions = group
     if not group.suffix:
         of_group = joint_requirements(group)
         kept = (each for each in group.requirements if not each.spans_tree)
         requirements = tuple(each for each in kept if each not in of_group)
         conditions = replace(group, requirements=requirements)
-    others = tuple(
-        replace(conditions, suffix=suffix, resources={name: part})
-        for suffix, part in zip(_unused_suffixes(request), amounts[1:], strict=False)
-    )
-    first = replace(group, resources={**group.resources, name: amounts[0]})
-    changed = request.with_group(first)
-    return replace(changed, groups=(*changed.groups, *others))
+    for parts in range(2, min(group.resources[name], MOST_PARTS) + 1):
+        amount, rest = divmod(group.resources[name], parts)
+        first, *amounts = (amount + (part < rest) for part in range(parts))
+        changed = request.with_group(replace(group, resources={**group.resources, name: first}))
+        others = tuple(
+            replace(conditions, suffix=suffix, resources={name: part})
+            for suffix, part in zip(_unused_suffixes(request), amounts, strict=False)
+        )
+        change = Split(group.suffix, name, first, parts, alike=alike)
+        yield change, replace(changed, groups=(*changed.groups, *others))
 
 
 def at_root(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -215,31 +221,32 @@ def at_root(request: CandidateRequest) -> Iterator[Relaxation]:
                 required = RootTrait(trait.any_of)
                 changed = request.with_group(group.without(trait))
                 changed = replace(changed, requirements=(*changed.requirements, required))
-                yield Relaxation(Drop(trait, group.suffix, instead=(required,)), changed)
+                yield (Drop(trait, group.suffix, instead=(required,)), changed)
 
 
 def separated(
-    request: CandidateRequest, kind_of: Callable[[str], object], *, with_traits: bool
-) -> tuple[Separate, CandidateRequest]:
-    """Return the request whose suffixed groups have classes of one kind each.
+    request: CandidateRequest, kind_of: Callable[[str], object]
+) -> Iterator[tuple[Separate, CandidateRequest]]:
+    """Yield the request whose suffixed groups have classes of one kind each, if there are more.
 
-    The classes of the first kind stay in the group. The others have its requirements, required
-    traits only if ``with_traits``.
+    The classes of the first kind stay in the group. The others have its requirements, then those
+    without required traits.
     """
-    unused = _unused_suffixes(request)
-    groups: list[RequestGroup] = []
-    moved: list[tuple[str, Amount]] = []
-    for group in request.groups:
-        kinds: defaultdict[object, dict[str, int]] = defaultdict(dict)
-        for name, amount in group.resources.items():
-            kinds[kind_of(name) if group.suffix else ""][name] = amount
-        first, *others = kinds.values() or [{}]
-        groups.append(replace(group, resources=first))
-        traits = () if with_traits else (RequiredTrait,)
-        kept = tuple(each for each in group.requirements if not isinstance(each, traits))
-        groups += (RequestGroup(next(unused), other, kept) for other in others)
-        moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
-    return Separate(tuple(moved)), replace(request, groups=tuple(groups))
+    for traits in ((), RequiredTrait):
+        unused = _unused_suffixes(request)
+        groups: list[RequestGroup] = []
+        moved: list[tuple[str, Amount]] = []
+        for group in request.groups:
+            kinds: defaultdict[object, dict[str, int]] = defaultdict(dict)
+            for name, amount in group.resources.items():
+                kinds[kind_of(name) if group.suffix else ""][name] = amount
+            first, *others = kinds.values() or [{}]
+            groups.append(replace(group, resources=first))
+            kept = tuple(each for each in group.requirements if not isinstance(each, traits))
+            groups += (RequestGroup(next(unused), other, kept) for other in others)
+            moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
+        if moved:
+            yield Separate(tuple(moved)), replace(request, groups=tuple(groups))
 
 
 def _unused_suffixes(request: CandidateRequest) -> Iterator[str]:
@@ -247,10 +254,8 @@ def _unused_suffixes(request: CandidateRequest) -> Iterator[str]:
     return (text for text in map(str, count(1)) if text not in used)
 
 
-def without_suffix(
-    request: CandidateRequest,
-) -> Iterator[tuple[RequestGroup, CandidateRequest]]:
-    """Yield suffixed groups of several classes, and the request with the group unsuffixed.
+def without_suffix(request: CandidateRequest) -> Iterator[tuple[Unsuffix, CandidateRequest]]:
+    """Yield the request in which a suffixed group of several classes is unsuffixed.
 
     A request that has an unsuffixed group, or names the suffix in another parameter, is left out.
     """
@@ -259,4 +264,5 @@ def without_suffix(
         for group in request.groups:
             if len(group.resources) > 1 and group.suffix not in named:
                 others = [other for other in request.groups if other is not group]
-                yield group, replace(request, groups=(replace(group, suffix=""), *others))
+                changed = replace(request, groups=(replace(group, suffix=""), *others))
+                yield Unsuffix(group), changed

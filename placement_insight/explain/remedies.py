@@ -7,8 +7,9 @@ tried in the first of them.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,9 +25,6 @@ from placement_insight.explain.changes import (
     Lower,
     Regrouping,
     Remedy,
-    Separate,
-    Split,
-    Unsuffix,
 )
 from placement_insight.explain.funnel_facts import free_in_trees
 from placement_insight.explain.relaxations import (
@@ -35,14 +33,15 @@ from placement_insight.explain.relaxations import (
     distinct_groups,
     query_of,
     separated,
-    split,
+    splits,
     with_amount,
     without_one,
     without_suffix,
 )
 
 MOST_PAIRS = 10
-MOST_PARTS = 8
+
+T = TypeVar("T", bound=Change)
 
 
 class Remedies:
@@ -68,7 +67,7 @@ class Remedies:
         """
         if not fits and self._request.nested:
             self._remedies += self._regrouped()
-        self._remedies += self._dropped(self._request, fits)
+        self._remedies += self._helping(without_one(self._request), fits)
         if not fits:
             self._remedies += self._lowered(self._request)
             if not self._remedies:
@@ -77,51 +76,28 @@ class Remedies:
     def _roots(self, request: CandidateRequest) -> int:
         return int(np.count_nonzero(self._fitting_roots.counted(SlottedRequest.of(request))))
 
-    def _dropped(self, request: CandidateRequest, fits: int = 0) -> Iterator[Remedy[Drop]]:
-        """Yield the request without one requirement, if more roots fit."""
-        for relaxation in without_one(request):
-            roots = self._roots(relaxation.request)
+    def _helping(
+        self, changes: Iterable[tuple[T, CandidateRequest]], fits: int = 0
+    ) -> Iterator[Remedy[T]]:
+        """Yield the changes after which more roots fit."""
+        for change, request in changes:
+            roots = self._roots(request)
             if roots > fits:
-                yield Remedy(relaxation.change, roots, query_of(relaxation.request))
+                yield Remedy(change, roots, query_of(request))
 
     # --- the same amounts in other groups
 
     def _regrouped(self) -> Iterator[Remedy[Drop | Regrouping]]:
         """Yield requests for the same amounts in other groups, or with a trait of the root."""
-        for change, request in at_root(self._request):
-            if roots := self._roots(request):
-                yield Remedy(change, roots, query_of(request))
-        for group, request in without_suffix(self._request):
-            if roots := self._roots(request):
-                yield Remedy(Unsuffix(group), roots, query_of(request))
-        yield from self._separated()
-        for group, alike in distinct_groups(self._request):
-            for name in group.resources:
-                yield from self._split(group, name, alike)
-
-    def _separated(self) -> Iterator[Remedy[Separate]]:
-        """Yield the request whose suffixed groups have only classes of the same providers."""
-        for with_traits in (True, False):
-            change, request = separated(
-                self._request,
-                lambda name: self._snapshot.column(name).rows.tobytes(),
-                with_traits=with_traits,
-            )
-            if change.moved and (roots := self._roots(request)):
-                yield Remedy(change, roots, query_of(request))
-                return
-
-    def _split(self, group: RequestGroup, name: str, alike: Suffixes) -> Iterator[Remedy[Split]]:
-        """Yield the request with an amount in the fewest groups for which a root fits."""
-        amount = group.resources[name]
-        if not self._has_together(name, amount):
-            return
-        for parts in range(2, min(amount, MOST_PARTS) + 1):
-            changed = split(self._request, group, name, parts)
-            if roots := self._roots(changed):
-                change = Split(group.suffix, name, -(-amount // parts), parts, alike=alike)
-                yield Remedy(change, roots, query_of(changed))
-                return
+        request, column = self._request, self._snapshot.column
+        yield from self._helping(at_root(request))
+        yield from self._helping(without_suffix(request))
+        kinds = separated(request, lambda name: column(name).rows.tobytes())
+        yield from islice(self._helping(kinds), 1)
+        for group, alike in distinct_groups(request):
+            for name, amount in group.resources.items():
+                if self._has_together(name, amount):
+                    yield from islice(self._helping(splits(request, group, name, alike)), 1)
 
     def _has_together(self, name: str, amount: int) -> bool:
         """Return whether providers of one tree have an amount that none of them has alone."""
@@ -180,12 +156,11 @@ class Remedies:
                 return
 
     def _with_a_drop(self) -> Iterator[Remedy[Both]]:
-        for relaxation in without_one(self._request):
-            request = relaxation.request
+        for drop, request in without_one(self._request):
             seconds: Iterator[Remedy[Drop | Lower]]
-            seconds = chain(self._dropped(request), self._lowered(request))
+            seconds = chain(self._helping(without_one(request)), self._lowered(request))
             for second in seconds:
-                both = Both(relaxation.change, second.change)
+                both = Both(drop, second.change)
                 yield Remedy(both, second.roots, second.query)
 
     def _of_amounts(self) -> Iterator[Remedy[Both]]:

@@ -6,6 +6,7 @@ document, and recorded requests are documents. Control characters in names are e
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -78,28 +79,19 @@ def funnel_lines(rows: Sequence[Response]) -> Iterator[str]:
 
 def closest_line(miss: Response) -> str:
     """Return the name of a near miss, and the requirements that it does not meet."""
-    return printable(f"{miss['name']} ({_lacks(miss)})")
-
-
-def _lacks(miss: Response) -> str:
-    text: str | None = miss.get("text")  # older records do not have it
-    return ", ".join(_distinct_lacks(miss)) if text is None else text
-
-
-def _distinct_lacks(miss: Response) -> list[str]:
-    """Return the unmet requirements of a near miss in words, equal ones once."""
-    return list(dict.fromkeys(unmet["text"] for unmet in miss["unmet"]))
+    return printable(f"{miss['name']} ({miss['text']})")
 
 
 def unmet_lines(miss: Response) -> str:
-    """Return the requirements that a root does not meet, one per line, and their notes."""
-    notes = [unmet["note"] for unmet in miss["unmet"] if "note" in unmet]
-    return "\n".join(map(printable, [*_distinct_lacks(miss), *notes]))
+    """Return the requirements that a root does not meet, and their notes, equal ones once."""
+    lines = [unmet["text"] for unmet in miss["unmet"]]
+    lines += [unmet["note"] for unmet in miss["unmet"] if "note" in unmet]
+    return "\n".join(dict.fromkeys(map(printable, lines)))
 
 
 def _closest(misses: Sequence[Response]) -> Iterator[str]:
     """Yield the near misses. Adjacent near misses with the same unmet requirements are joined."""
-    for lacking, group in groupby(misses, _lacks):
+    for lacking, group in groupby(misses, itemgetter("text")):
         yield f"{', '.join(miss['name'] for miss in group)} ({lacking})"
 
 

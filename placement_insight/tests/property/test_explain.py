@@ -38,8 +38,8 @@ def test_the_losses_and_the_roots_that_fit_add_up(world: World, request: Candida
 def test_the_dropped_requirements_are_those_that_help(world: World, request: CandidateRequest):
     explanation = explained(world, request, remedies=True)
     fitting = {
-        text_of(relaxation.change): roots_with_candidates(world, relaxation.request)
-        for relaxation in every_relaxation(request)
+        text_of(drop): roots_with_candidates(world, relaxed)
+        for drop, relaxed in every_relaxation(request)
     }
     helping = {
         requirement: remedy.roots

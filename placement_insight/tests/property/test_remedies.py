@@ -69,7 +69,7 @@ def applied(request: CandidateRequest, change: Drop | Lower | Both) -> Candidate
 
 def result(request: CandidateRequest, remedy: Remedy) -> CandidateRequest:
     is_regrouped = isinstance(remedy.change, Regrouping)
-    if is_regrouped or remedy.change in [each.change for each in at_root(request)]:
+    if is_regrouped or remedy.change in [change for change, _ in at_root(request)]:
         return older(request_of(remedy.query), nested=request.nested)
     return applied(request, remedy.change)
 
@@ -198,5 +198,5 @@ def test_two_dropped_requirements_that_help_are_found(world: World, request: Can
     if explanation.fits or explanation.remedies:
         return
     for first, second in combinations(relaxed(request).values(), 2):
-        for relaxation in (*every_relaxation(first), *every_relaxation(second)):
-            assert not helps(world, relaxation.request)
+        for _, changed in (*every_relaxation(first), *every_relaxation(second)):
+            assert not helps(world, changed)
