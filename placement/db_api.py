@@ -104,7 +104,7 @@ def opened(conf: cfg.ConfigOpts) -> Iterator[Store]:
     """A store for one command, without checks of its database; it is closed at the end."""
     store = Store(settings(conf))
     try:
-        yield store.with_change_observer(surface.installed().change_observer(conf, store))
+        yield store.writing_with(observer=surface.installed().change_observer(conf, store))
     finally:
         store.dispose()
 

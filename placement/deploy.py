@@ -86,17 +86,17 @@ def services(conf: cfg.ConfigOpts, observer: metrics.PrometheusObserver | None =
     policy = Policy(conf)
     store = db_api.store(conf)
     if observer is not None:
-        store = store.with_conflict_observer(partial(observer.count, WRITE_RETRIES))
+        store = store.writing_with(on_conflict=partial(observer.count, WRITE_RETRIES))
         for metric, several in surface.installed().metrics().items():
             for labels in several:
                 observer.count(metric, *labels, amount=0)  # rate() counts the first event
     if changes := surface.installed().change_observer(conf, store):
         changes.start()
-        store = store.with_change_observer(changes)
+        store = store.writing_with(observer=changes)
     return Services(
         store=store,
-        store_for_allocations=store.with_max_attempts(
-            conf.placement.allocation_conflict_retry_count
+        store_for_allocations=store.writing_with(
+            max_attempts=conf.placement.allocation_conflict_retry_count
         ),
         engine=Engine(store, observer),
         policy=policy,

@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import sqlalchemy as sa
 
@@ -108,6 +109,19 @@ def retried_read(attempt: Callable[[], T]) -> T:
         raise exception.DatabaseUnavailable("Reads are refused for conflicts.") from error
 
 
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a store writes; with 0 attempts, each write raises Conflict.
+
+    The observer receives the changes. No request waits for writes ``in_background``.
+    """
+
+    max_attempts: int = MAX_ATTEMPTS
+    on_conflict: Callable[[], object] = ignore
+    observer: ChangeObserver | None = None
+    in_background: bool = False
+
+
 class Store:
     """A database reached through SQLAlchemy; safe to share between threads and across forks."""
 
@@ -115,10 +129,7 @@ class Store:
         self.settings = settings
         self.engines: PerProcess[Engines] = PerProcess(lambda: pools.connect(settings))
         self.is_ready = False  # whether schema and standard names were checked, see db_api.store
-        self._max_attempts = MAX_ATTEMPTS
-        self._on_conflict: Callable[[], object] = ignore
-        self._observer: ChangeObserver | None = None
-        self._is_background = False
+        self._writes = WriteOptions()
         # the one connection of an in-memory database can be used by one thread at a time
         self.exclusive = threading.RLock() if settings.is_private else nullcontext()
 
@@ -127,31 +138,10 @@ class Store:
         """Whether the database distinguishes letter case; MySQL and MariaDB usually do not."""
         return not self.settings.connection.startswith(("mysql", "mariadb"))
 
-    def with_max_attempts(self, attempts: int) -> Self:
-        """Return a copy of this store that runs a write at most ``attempts`` times.
-
-        With 0, each write raises Conflict.
-        """
+    def writing_with(self, **options: Any) -> Self:
+        """Return a copy of this store with other ``WriteOptions``."""
         store = copy.copy(self)
-        store._max_attempts = attempts
-        return store
-
-    def with_conflict_observer(self, on_conflict: Callable[[], object]) -> Self:
-        """Return a copy of this store that calls the function at each write conflict."""
-        store = copy.copy(self)
-        store._on_conflict = on_conflict
-        return store
-
-    def with_change_observer(self, observer: ChangeObserver | None) -> Self:
-        """Return a copy of this store whose writes report their changes to the observer."""
-        store = copy.copy(self)
-        store._observer = observer
-        return store
-
-    def in_background(self) -> Self:
-        """Return a copy of this store for writes that no request waits for: see ``bulkhead``."""
-        store = copy.copy(self)
-        store._is_background = True
+        store._writes = replace(self._writes, **options)
         return store
 
     def write(
@@ -168,8 +158,8 @@ class Store:
         Raises: Conflict if no attempt succeeds, DatabaseUnavailable, CommitLost, and the
         exceptions that the work raises.
         """
-        engines = self.engines()
-        wait = Wait(engines.background if self._is_background else engines.bulkhead)
+        options, engines = self._writes, self.engines()
+        wait = Wait(engines.background if options.in_background else engines.bulkhead)
 
         def attempt() -> T:
             try:
@@ -181,12 +171,12 @@ class Store:
                 raise
 
         try:
-            result = retried(attempt, self._max_attempts, self._on_conflict)
+            result = retried(attempt, options.max_attempts, options.on_conflict)
         except errors.UsageNotCounted as error:
             self.write(usage_counters.count_again, error.provider_ids)
             return self.write(work, *args, **kwargs)
-        if self._observer is not None:
-            self._observer.after_write()
+        if options.observer is not None:
+            options.observer.after_write()
         return result
 
     def _write_once(self, work: Callable[[Transaction], T], wait: Wait) -> T:
@@ -200,7 +190,7 @@ class Store:
                     connection.info["wait"], wait.provider_ids = wait, ()
                     if pools.begin_write is not None:
                         connection.exec_driver_sql(pools.begin_write)
-                    result = work(Transaction(connection, self._observer))
+                    result = work(Transaction(connection, self._writes.observer))
                 commit = wait.bulkhead.commit(connection.connection.driver_connection)
                 with commit, errors.committing():
                     connection.commit()

@@ -34,7 +34,8 @@ class History(ChangeObserver):
     def __init__(
         self, store: Store, rows: int, run: Callable[[Callable[[], None]], object] | None = None
     ) -> None:
-        self._store, self._rows, self._run = store, rows, run or _in_thread
+        self._store, self._rows = store.writing_with(in_background=True), rows
+        self._run = run or _in_thread
         self._prune_after = min(rows // 40, _MOST_EXCESS)
         # processes that end before they add so many rows remove some, too
         self._unpruned = random.randint(0, self._prune_after)  # noqa: S311

@@ -102,9 +102,7 @@ _LOCK = (
     sa.select(_provider.id, _provider.uuid, IS_COUNTED).order_by(_provider.id).with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
-_JUST_CHANGED = sa.select(_provider.id, GENERATION.label("generation")).where(
-    _provider.updated_at >= sa.bindparam("since")
-)
+_GENERATIONS = sa.select(_provider.id, GENERATION.label("generation"), _provider.updated_at)
 _NAMES = sa.select(_provider.uuid, _provider.name)
 _ROOTS = sa.select(_provider.root_provider_id)
 _NODES = sa.select(
@@ -312,9 +310,10 @@ class Providers(Statements):
     def just_changed(self, ids: Iterable[int]) -> dict[int, int]:
         """Return the generations, by id, that increased in the last two seconds."""
         since = utcnow() - timedelta(seconds=2)
-        writes = writes_of(_JUST_CHANGED, _provider.id, ids, since=since)
-        rows = (self._connection.execute(*write) for write in writes)
-        return {row.id: row.generation for found in rows for row in found}
+        rows = rows_of(self._connection, _GENERATIONS, _provider.id, ids)
+        return {
+            row.id: row.generation for row in rows if row.updated_at and row.updated_at >= since
+        }
 
     def lock_trees(self, uuids: Iterable[str]) -> Mapping[str, Node]:
         """Lock the trees of these providers, in the order of ids; return the members by UUID.

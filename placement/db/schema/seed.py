@@ -1,6 +1,6 @@
 """The standard traits and resource classes, and the clocks, which every database has."""
 
-from collections.abc import Mapping
+from typing import Any
 
 import os_resource_classes
 import os_traits
@@ -13,6 +13,8 @@ from placement.db.tables import clocks as clocks_table
 from placement.db.tables import resource_classes, traits
 from placement.db.transaction import Transaction
 
+_CLOCK, _NAMES = clocks_table.c.id, (traits.c.name, resource_classes.c.name)
+
 
 def sync(store: Store) -> None:
     """Insert the standard traits and resource classes that are missing; change no others.
@@ -21,51 +23,43 @@ def sync(store: Store) -> None:
     Cost: three statements; if nothing is missing, no connection for writes is opened.
     """
     with store.read() as tx:
-        missing = _missing_clocks(tx.connection), *_missing_names(tx.connection)
-    if any(missing):
-        store.write(lambda tx: insert_clocks(tx.connection))
-        store.write(_insert_names)
+        is_incomplete = any(_missing(tx.connection, key) for key in (_CLOCK, *_NAMES))
+    if is_incomplete:
+        store.write(_insert_all)
+
+
+def _insert_all(tx: Transaction) -> None:
+    insert_clocks(tx.connection)
+    inserted = [_insert(tx.connection, key) for key in _NAMES]
+    if any(inserted):
+        tx.publish(names=True)
 
 
 def insert_clocks(connection: sa.Connection) -> None:
     """Insert the missing clocks: a database that was created without revisions has none."""
-    rows = _missing_clocks(connection)
+    _insert(connection, _CLOCK)
+
+
+def _insert(connection: sa.Connection, key: sa.Column[Any]) -> bool:
+    """Insert the missing rows of a table; return whether there are any."""
+    rows = _missing(connection, key)
     if rows:
-        connection.execute(clocks_table.insert(), rows)
+        connection.execute(key.table.insert(), rows)
+    return bool(rows)
 
 
-def _missing_clocks(connection: sa.Connection) -> list[dict[str, int]]:
-    existing = set(connection.scalars(sa.select(clocks_table.c.id)))
-    first_values = {clock: clocks.first_value(clock) for clock in range(clocks.CLOCKS)}
-    first_values[EPOCH_CLOCK] = clocks.new_epoch()
-    return [
-        {"id": id_, "value": value} for id_, value in first_values.items() if id_ not in existing
-    ]
+def _missing(connection: sa.Connection, key: sa.Column[Any]) -> list[dict[str, Any]]:
+    existing = set(connection.scalars(sa.select(key)))
+    return [row for row in _standard_rows()[key.table.name] if row[key.name] not in existing]
 
 
-def _insert_names(tx: Transaction) -> None:
-    new_traits, new_classes = _missing_names(tx.connection)
-    if new_traits:
-        rows = [{"name": name, "created_at": clocks.utcnow()} for name in sorted(new_traits)]
-        tx.connection.execute(traits.insert(), rows)
-    if new_classes:
-        now = clocks.utcnow()
-        rows = [{"id": id_, "name": name, "created_at": now} for name, id_ in new_classes.items()]
-        tx.connection.execute(resource_classes.insert(), rows)
-    if new_traits or new_classes:
-        tx.publish(names=True)
-
-
-def _missing_names(connection: sa.Connection) -> tuple[set[str], Mapping[str, int]]:
-    """Return the missing standard traits, and the missing standard classes with their ids."""
-    existing_classes = _names(connection, resource_classes)
-    new_classes = {
-        name: position
-        for position, name in enumerate(os_resource_classes.STANDARDS)
-        if name not in existing_classes
+def _standard_rows() -> dict[str, list[dict[str, Any]]]:
+    """Return the rows that every database has, by table."""
+    now, classes = {"created_at": clocks.utcnow()}, enumerate(os_resource_classes.STANDARDS)
+    values = {clock: clocks.first_value(clock) for clock in range(clocks.CLOCKS)}
+    values[EPOCH_CLOCK] = clocks.new_epoch()
+    return {
+        "clocks": [{"id": id_, "value": value} for id_, value in values.items()],
+        "traits": [{"name": name, **now} for name in sorted(os_traits.get_traits())],
+        "resource_classes": [{"id": id_, "name": name, **now} for id_, name in classes],
     }
-    return set(os_traits.get_traits()) - _names(connection, traits), new_classes
-
-
-def _names(connection: sa.Connection, table: sa.Table) -> set[str]:
-    return set(connection.execute(sa.select(table.c.name)).scalars())

@@ -105,7 +105,7 @@ class Recorder:
         self.records_users = settings.record_users
         self.dropped = 0  # requests that could not be recorded
         self._settings = settings
-        self._store = store.in_background().with_max_attempts(_ATTEMPTS)
+        self._store = store.writing_with(max_attempts=_ATTEMPTS, in_background=True)
         self._clock = clock
         self._thread_time = thread_time
         self._writing = threading.Lock()

@@ -208,7 +208,7 @@ def test_permanent_conflict_is_reported_after_all_attempts(store):
         raise WriteConflict
 
     with pytest.raises(exception.Conflict):
-        store.with_max_attempts(5).write(work)
+        store.writing_with(max_attempts=5).write(work)
     assert len(runs) == 5
 
 

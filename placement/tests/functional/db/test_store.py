@@ -85,7 +85,7 @@ def test_the_last_of_many_conflicts_is_reported(store, last, reported):
         raise next(conflicts)("the lock of a host")
 
     with pytest.raises(reported):
-        store.with_max_attempts(3).write(work)
+        store.writing_with(max_attempts=3).write(work)
 
 
 # --- the database of the process ------------------------------------------------------------

@@ -115,7 +115,7 @@ def test_the_only_attempt_waits_for_longer_than_a_second(store, process):
     host = new_provider(process, VCPU=8)
     with ThreadPoolExecutor(1) as threads:
         with locked(store, host):
-            claimed = threads.submit(outcome, process.with_max_attempts(1), host)
+            claimed = threads.submit(outcome, process.writing_with(max_attempts=1), host)
             wait_until(lambda: waiting(process) == 1)
         assert claimed.result()[0]
 
@@ -138,7 +138,7 @@ def test_writes_wait_for_a_provider_that_another_process_changes(store):
     claim(store, consumer, {host: {"VCPU": 2}})
     for engine in (store.engines().writer, store.engines().waiting_writer):
         sa.event.listen(engine, "commit", lambda _: time.sleep(0.7))
-    process = Store(replace(store.settings, max_waiting_writes=0)).with_max_attempts(1)
+    process = Store(replace(store.settings, max_waiting_writes=0)).writing_with(max_attempts=1)
     with ThreadPoolExecutor(CLAIMS + 2) as threads:
         with locked(store, host):
             others = [threads.submit(outcome, store, host) for _ in range(CLAIMS)]
@@ -157,7 +157,7 @@ def test_after_a_refusal_writes_to_this_provider_are_refused_without_a_wait(
     """The provider has just been created, which is no sign that its lock is passed on."""
     monkeypatch.setattr(bulkhead, "_RECENT_SECONDS", 60)
     conflicts, (host, other) = [], (new_provider(process, VCPU=100) for _ in range(2))
-    observed = process.with_conflict_observer(lambda: conflicts.append(1))
+    observed = process.writing_with(on_conflict=lambda: conflicts.append(1))
     with ThreadPoolExecutor(CLAIMS) as threads, locked(store, host):
         outcomes = [threads.submit(outcome, process, host) for _ in range(CLAIMS)]
         wait_until(lambda: sum(each.done() for each in outcomes) == CLAIMS - PLACES)
@@ -181,7 +181,7 @@ def test_a_background_write_takes_no_place_of_requests(store):
     def select_one(tx):
         tx.connection.execute(sa.text("SELECT 1"))
 
-    background = process.in_background()
+    background = process.writing_with(in_background=True)
     with ThreadPoolExecutor(1) as threads:
         try:
             threads.submit(background.write, select_one)
@@ -193,9 +193,9 @@ def test_a_background_write_takes_no_place_of_requests(store):
 
 
 def test_a_background_write_waits_for_its_lock(store):
-    background, conflicts = store.in_background(), []
+    background, conflicts = store.writing_with(in_background=True), []
     host = new_provider(store, VCPU=8)
-    background = background.with_conflict_observer(lambda: conflicts.append(1))
+    background = background.writing_with(on_conflict=lambda: conflicts.append(1))
     with ThreadPoolExecutor(1) as threads:
         with locked(store, host):
             claimed = threads.submit(outcome, background, host)

@@ -225,7 +225,7 @@ def test_an_inventory_that_is_written_unchanged_is_no_cause(store):
 
 
 def test_the_cause_is_the_recorded_change_if_the_usage_fitted_before_it(store):
-    observed = store.with_change_observer(History(store, 1000))
+    observed = store.writing_with(observer=History(store, 1000))
     provider = new_provider(observed, VCPU=8, DISK_GB=100)
     claim(observed, uuid(), {provider: {"VCPU": 6}})
     set_time(store, LONG_AGO)

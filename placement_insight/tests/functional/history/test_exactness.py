@@ -33,7 +33,7 @@ WITHOUT_CHANGE = {
 def observed(empty_store):
     migration.upgrade(empty_store)
     seed.sync(empty_store)
-    return empty_store.with_change_observer(History(empty_store, 100_000))
+    return empty_store.writing_with(observer=History(empty_store, 100_000))
 
 
 def test_each_kind_of_write(observed, empty_store):
@@ -79,7 +79,7 @@ def at_once(work):
 
 def test_changes_of_allocations_remove_none_of_providers(observed):
     history = History(observed, 80, at_once)  # removes rows after each two
-    store = observed.with_change_observer(history)
+    store = observed.writing_with(observer=history)
     history.start()
     for number in range(3):
         new_provider(store, f"host{number}", VCPU=100)
@@ -96,14 +96,14 @@ def test_changes_of_allocations_remove_none_of_providers(observed):
 def test_processes_that_end_early_remove_the_oldest(observed):
     host = new_provider(observed, "host", VCPU=100)
     for number in range(80):  # each removes rows with a probability of a half
-        store = observed.with_change_observer(History(observed, 40, at_once))
+        store = observed.writing_with(observer=History(observed, 40, at_once))
         claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
     changes = [record.change for record in oldest_first(observed)]
     assert 40 <= len([each for each in changes if isinstance(each, AllocationsChange)]) <= 60
 
 
 def test_the_oldest_are_removed_in_another_thread(observed):
-    store = observed.with_change_observer(History(observed, 2))  # as in the service
+    store = observed.writing_with(observer=History(observed, 2))  # as in the service
     host = new_provider(store, "host", VCPU=10_000)
     for number in range(9):
         claim(observed, str(UUID(int=number)), {host: {"VCPU": 1}})
@@ -122,7 +122,7 @@ def refused(_work):
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_few_changes_are_only_inserted(observed, monkeypatch):
     monkeypatch.setattr("random.randint", lambda low, _high: low)
-    store = observed.with_change_observer(History(observed, 400))
+    store = observed.writing_with(observer=History(observed, 400))
     with statements(observed) as executed:
         new_provider(store, "host", VCPU=9)
     of_changes = [each.split()[0] for each in executed if "insight_changes" in each]
@@ -132,7 +132,7 @@ def test_few_changes_are_only_inserted(observed, monkeypatch):
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("run", [at_once, refused])
 def test_a_committed_write_does_not_fail_because_no_row_is_removed(observed, caplog, run):
-    store = observed.with_change_observer(History(observed, 1, run))
+    store = observed.writing_with(observer=History(observed, 1, run))
     host = new_provider(store, "host", VCPU=9)
     refuse(observed, "DELETE")
     for number in range(3):
@@ -180,5 +180,5 @@ def test_without_rows_nothing_is_recorded_and_records_are_removed(observed):
     new_provider(observed, "host", VCPU=1)
     off = History(observed, 0)
     off.start()
-    new_provider(observed.with_change_observer(off), "other", VCPU=1)
+    new_provider(observed.writing_with(observer=off), "other", VCPU=1)
     assert oldest_first(observed) == []

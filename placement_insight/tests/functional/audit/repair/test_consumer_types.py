@@ -252,7 +252,7 @@ def root_of_another_tree(store, backend):
 def test_a_foreign_key_that_always_fails_is_a_defect(store, root_of_another_tree):
     """It is not reported as a concurrent update, which clients repeat."""
     conflicts = []
-    observed = store.with_conflict_observer(lambda: conflicts.append(1))
+    observed = store.writing_with(on_conflict=lambda: conflicts.append(1))
     with pytest.raises(sa.exc.IntegrityError):
         provider.delete(observed, root_of_another_tree)
     assert len(conflicts) < 10

@@ -181,7 +181,7 @@ def test_what_has_changed_since_the_plan_is_skipped(store, run_audit, apply, pla
 
 def claim_by_nova(store, consumer, host):
     Context(request_id="req-1", user_id="nova")
-    observed = store.with_change_observer(History(store, 1000, lambda work: work()))
+    observed = store.writing_with(observer=History(store, 1000, lambda work: work()))
     claim(observed, consumer, {host: {"VCPU": 3}}, type="INSTANCE")
 
 

@@ -31,11 +31,9 @@ class Memory:
     attempts: int | None = None
     superseding: list[list[str]] = field(default_factory=list)
 
-    def in_background(self):
-        return self
-
-    def with_max_attempts(self, attempts):
-        self.attempts = attempts
+    def writing_with(self, *, max_attempts, in_background):
+        assert in_background
+        self.attempts = max_attempts
         return self
 
     def write(self, work, *arguments):
