@@ -8,7 +8,7 @@ from placement_insight.cli.cells import Complete, cells
 from placement_insight.cli.client import get
 from placement_insight.cli.command import Table, WrittenOutput, add_options, given, is_table
 from placement_insight.cli.names import CommandNames
-from placement_insight.names import named
+from placement_insight.names import named, uuids_in
 from placement_insight.times import FORMS
 
 _OPTIONS = {
@@ -18,11 +18,7 @@ _OPTIONS = {
     "provider": ("--provider", "<provider>", "Only changes of this provider, by name or UUID."),
     "consumer": ("--consumer", "<consumer>", "Only changes of this server or other consumer."),
     "project_id": ("--project", "<project>", "Only requests of this project, by name or ID."),
-    "request_id": (
-        "--request",
-        "<request-id>",
-        "Only changes of this request, such as one of openstack server event list.",
-    ),
+    "request_id": ("--request", "<request-id>", "Only changes of this request, such as of Nova."),
     "kind": ("--kind", "<kind>", "Only changes of this kind, such as inventory or traits."),
     "limit": ("--limit", "<limit>", "Number of changes to list, at most 1000. Default: 100."),
     "marker": ("--marker", "<marker>", "Begin after this page."),
@@ -60,8 +56,9 @@ class ListChanges(WrittenOutput, command.Lister):
             self.note(f"To list more: --marker {document['next']}")
         if not is_table(parsed_args):
             return _COLUMNS, [cells(row[name] for name in _COLUMNS) for row in changes]
-        consumers = {row["consumer"]["uuid"] for row in changes if row["consumer"]}
-        known = names.servers(consumers) if consumers else {}
+        known = names.servers({row["consumer"]["uuid"] for row in changes if row["consumer"]})
+        if any(uuids_in(row["text"]) for row in changes if row["provider"]):
+            known = {**names.aggregates, **known}
         for row in changes:
             row["text"] = Complete(row["text"], lambda text: named(text, known))
             row["request_id"] = row["global_request_id"] or row["request_id"]

@@ -192,12 +192,8 @@ def _cell(move: Response, column: str, servers: Names) -> object:
     if column == "consumer":
         return Shown(move["consumer"], lambda uuid: printable(servers.get(uuid, uuid)))
     if column in {"from", "to"}:
-        return Shown(move[column], _names)
+        return Shown(move[column], lambda of: ", ".join(printable(each["name"]) for each in of))
     return move[column]
-
-
-def _names(providers: Sequence[Mapping[str, str]]) -> str:
-    return ", ".join(printable(provider["name"]) for provider in providers)
 
 
 def _room_request(query: str, arguments: argparse.Namespace) -> dict[str, object]:

@@ -16,7 +16,7 @@ from placement_insight import policies, queries
 from placement_insight.documents import Json, document
 from placement_insight.history import sql
 from placement_insight.history.model import KINDS, LARGEST_ID, Record, subject_of, uuids_of
-from placement_insight.history.words import sentence
+from placement_insight.history.words import handovers, sentence
 
 CHANGES_QUERY = always(
     closed(
@@ -47,9 +47,10 @@ def list_changes(request: Request) -> webob.Response:
     with request.services.store.read() as tx:
         records = sql.find(tx, criteria)
         since = sql.complete_since(tx, criteria.kind)
+    added = handovers(records)
     body = document(
         complete_since=timestamp(since),
-        changes=[_change(record, snapshot) for record in records],
+        changes=[_change(each, snapshot, added.get(each.id, "")) for each in records],
         next=str(records[-1].id) if len(records) == criteria.limit else None,
     )
     return json_response(request, body)
@@ -94,14 +95,13 @@ def _providers(values: Mapping[str, str], snapshot: Snapshot) -> frozenset[str] 
 
 
 def _tree(snapshot: Snapshot, uuid: str) -> frozenset[str]:
-    state = snapshot.state(uuid)
-    if state is None:
-        return frozenset()
-    rows = snapshot.forest.members(snapshot.forest.row_of[state.provider.root_uuid])
-    return frozenset(snapshot.entries.state(row).provider.uuid for row in rows)
+    forest = snapshot.forest
+    row = forest.row_of.get(uuid)
+    members = () if row is None else forest.members(forest.root.item(row))
+    return frozenset(forest.uuids[member] for member in members)
 
 
-def _change(record: Record, snapshot: Snapshot) -> Json:
+def _change(record: Record, snapshot: Snapshot, added: str) -> Json:
     """Return the document of a record; providers have their current names in its text."""
     change = record.change
     states = (snapshot.state(uuid) for uuid in uuids_of(change))
@@ -109,14 +109,11 @@ def _change(record: Record, snapshot: Snapshot) -> Json:
     provider, consumer, name = subject_of(change)
     return {
         "at": timestamp(record.at),
-        "request_id": record.request_id,
-        "global_request_id": record.global_request_id,
-        "user_id": record.user_id,
-        "project_id": record.project_id,
+        **{name: getattr(record, name) for name in sql.AUTHOR},
         "kind": change.kind,
         "provider": provider and {"uuid": provider, "name": name},
         "consumer": consumer and {"uuid": consumer, "type": name},
         "before": change.before,
         "after": change.after,
-        "text": sentence(change, names),
+        "text": sentence(change, names, added),
     }

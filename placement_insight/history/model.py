@@ -1,28 +1,24 @@
 """Recorded changes: the values of a record, and its JSON in the database."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, get_args
 
-from placement.core import changes
 from placement.core.changes import (
     AllocationsChange,
     Change,
     ClassChange,
+    OfProvider,
     ProviderChange,
     RepairChange,
     TraitChange,
 )
 from placement.core.text import timestamp
 
-_OF_PROVIDER: Final = {
-    kind.kind: kind
-    for kind in (
-        *(changes.ProviderChange, changes.InventoryChange),
-        *(changes.TraitsChange, changes.AggregatesChange),
-    )
+_OF_PROVIDER: Final[Mapping[str, Callable[..., Change]]] = {
+    each.kind: each for each in get_args(OfProvider)
 }
 LARGEST_ID: Final = 2**63 - 1
 _OTHERS: Final = {kind.kind: kind for kind in (ClassChange, TraitChange, RepairChange)}
@@ -58,10 +54,8 @@ class Record:
     def origin(self) -> str:
         """The time, the request and the user, as a part of a sentence."""
         request = self.global_request_id or self.request_id
-        parts = [f"at {timestamp(self.at)}"]
-        parts += [f"request {request}"] if request else []
-        parts += [f"user {self.user_id}"] if self.user_id else []
-        return ", ".join(parts)
+        parts = {"at": timestamp(self.at), "request": request, "user": self.user_id}
+        return ", ".join(f"{name} {text}" for name, text in parts.items() if text)
 
 
 def uuids_of(change: Change | OtherChange) -> set[str]:
@@ -78,26 +72,22 @@ def uuids_of(change: Change | OtherChange) -> set[str]:
 
 def subject_of(change: Change | OtherChange) -> tuple[str | None, str | None, str | None]:
     """Return the UUID of a provider or that of a consumer, and its name or type."""
-    match change:
-        case AllocationsChange():
-            return None, change.consumer_uuid, change.consumer_type
-        case ClassChange() | TraitChange() | RepairChange() | OtherChange():
-            return None, None, None
-        case _:
-            return change.uuid, None, change.name
+    if isinstance(change, AllocationsChange):
+        return None, change.consumer_uuid, change.consumer_type
+    if isinstance(change, OfProvider):
+        return change.uuid, None, change.name
+    return None, None, None
 
 
 def columns_of(change: Change) -> Mapping[str, str]:
     """Return the columns of a change that are not NULL; every database can store its JSON."""
     provider, consumer, name = subject_of(change)
-    columns = {"kind": change.kind, "change": _ENCODE((name, change.before, change.after))}
     if consumer is not None:
-        columns["consumer_uuid"] = consumer
         uuids = uuids_of(change)
         provider = uuids.pop() if len(uuids) == 1 else None
-    if provider is not None:
-        columns["provider_uuid"] = provider
-    return columns
+    uuids_by_column = {"provider_uuid": provider, "consumer_uuid": consumer}
+    present = {column: uuid for column, uuid in uuids_by_column.items() if uuid is not None}
+    return {"kind": change.kind, "change": _ENCODE((name, change.before, change.after)), **present}
 
 
 def change_of(kind: str, provider: str, consumer: str, text: str) -> Change | OtherChange:

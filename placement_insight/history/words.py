@@ -1,6 +1,8 @@
 """The sentence of each change, for commands and the page."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import assert_never
 
 from placement.core.changes import (
@@ -18,19 +20,33 @@ from placement.core.changes import (
 from placement.core.claims import Amounts
 from placement.core.model import Inventory
 from placement.core.text import Names, printable
-from placement_insight.history.model import OtherChange
+from placement_insight.history.model import OtherChange, Record
 
 _NOUNS = {"INSTANCE": "server", "MIGRATION": "migration"}
 _DEFAULTS = Inventory(total=0)
 
 
-def sentence(change: Change | OtherChange, names: Names) -> str:
-    """Return what changed, with the names of providers by UUID.
+def handovers(records: Iterable[Record]) -> Mapping[int, str]:
+    """Return what sentences add, by the ids of records: who took over allocations, and from whom.
 
-    >>> total = {"VCPU": {"total": 40}}, {"VCPU": {"total": 32}}
-    >>> sentence(InventoryChange("u1", "cn1", *total), {})
-    'cn1: VCPU total 40 -> 32'
+    Nova hands the allocations of a server over to its migration in one request, and back.
     """
+    by_request = defaultdict[str | None, list[tuple[int, AllocationsChange]]](list)
+    for record in records:
+        if isinstance(record.change, AllocationsChange):
+            by_request[record.request_id].append((record.id, record.change))
+    by_request.pop(None, None)  # of commands
+    added = dict[int, str]()
+    pairs = [each for each in by_request.values() if len(each) == 2]
+    for (old, gave), (new, took) in chain(pairs, map(reversed, pairs)):
+        if not gave.after and gave.before == took.after:
+            added[old] = f"handed over to {_consumer(took)}; "
+            added[new] = f"taken over from {_consumer(gave)}; "
+    return added
+
+
+def sentence(change: Change | OtherChange, names: Names, added: str = "") -> str:
+    """Return what changed, with the names of providers by UUID, such as "cn1: VCPU removed"."""
     match change:
         case ProviderChange():
             subject, text = change.name, _of_provider(change, names)
@@ -41,8 +57,7 @@ def sentence(change: Change | OtherChange, names: Names) -> str:
         case AggregatesChange():
             subject, text = change.name, _of_list(change, "aggregate")
         case AllocationsChange():
-            noun = _NOUNS.get(change.consumer_type or "", "consumer")
-            subject, text = f"{noun} {change.consumer_uuid}", _of_consumer(change, names)
+            subject, text = _consumer(change), _of_consumer(change, names)
         case ClassChange():
             subject, text = "resource class", _of_name(change)
         case TraitChange():
@@ -53,7 +68,11 @@ def sentence(change: Change | OtherChange, names: Names) -> str:
             subject, text = change.kind, "recorded by a later release"
         case _:
             assert_never(change)
-    return printable(f"{subject}: {text}")
+    return printable(f"{subject}: {added}{text}")
+
+
+def _consumer(change: AllocationsChange) -> str:
+    return f"{_NOUNS.get(change.consumer_type or '', 'consumer')} {change.consumer_uuid}"
 
 
 def _of_provider(change: ProviderChange, names: Names) -> str:
@@ -110,31 +129,31 @@ def _of_name(change: ClassChange | TraitChange) -> str:
 
 def _of_consumer(change: AllocationsChange, names: Names) -> str:
     before, after = change.before, change.after
-    if not before:
-        return f"placed on {_places(after, names)}"
-    if not after:
-        return f"released from {_places(before, names)}"
-    if before.keys() == after.keys():
-        changed = {uuid: dict(_resized(before[uuid], after[uuid])) for uuid in after}
-        return (
-            f"resized on {_places({uuid: each for uuid, each in changed.items() if each}, names)}"
-        )
-    return f"moved from {_places(before, names)} to {_places(after, names)}"
+    lost = {uuid: before[uuid] for uuid in before if uuid not in after}
+    new = {uuid: after[uuid] for uuid in after if uuid not in before}
+    both = [uuid for uuid in after if uuid in before]
+    resized = {u: _resized(before[u], after[u]) for u in both if before[u] != after[u]}
+    unchanged = [names.get(uuid, uuid) for uuid in both if uuid not in resized]
+    texts = []
+    if lost and new:
+        texts.append(f"moved from {_places(lost, names)} to {_places(new, names)}")
+    elif lost:
+        texts.append(f"released from {_places(lost, names)}")
+    elif new:
+        texts.append(f"{'also ' if before else ''}placed on {_places(new, names)}")
+    if resized:
+        texts.append(f"resized on {_places(resized, names)}")
+    if unchanged and (lost or new):
+        texts.append(f"remains on {', '.join(unchanged)}")
+    return "; ".join(texts)
 
 
-def _resized(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    for name in {**before, **after}:
-        old, new = before.get(name, 0), after.get(name, 0)
-        if old != new:
-            yield name, f"{old} -> {new}"
+def _resized(before: Mapping[str, int], after: Mapping[str, int]) -> Mapping[str, str]:
+    amounts = {name: (before.get(name, 0), after.get(name, 0)) for name in {**before, **after}}
+    return {name: f"{old} -> {new}" for name, (old, new) in amounts.items() if old != new}
 
 
 def _places(amounts: Amounts | Mapping[str, Mapping[str, str]], names: Names) -> str:
-    """Return providers with their amounts.
-
-    >>> _places({"u1": {"VCPU": 4, "MEMORY_MB": 8192}}, {"u1": "cn7"})
-    'cn7 (VCPU 4, MEMORY_MB 8192)'
-    """
     return ", ".join(
         f"{names.get(uuid, uuid)} ({', '.join(f'{name} {each}' for name, each in of.items())})"
         for uuid, of in amounts.items()

@@ -18,8 +18,8 @@ from placement_insight.plan.survival import Outcome
 
 _MOST_LINES: Final = 10
 _SKIPPED: Final[Mapping[SkipReason, str]] = {
-    "several_trees": "have allocations on several hosts",
-    "migration": "are migrations",
+    "several_trees": "allocations on several hosts",
+    "migration": "migrations",
     "changed": "changed while they were read",
 }
 _NO_ROOM: Final[Mapping[NoRoom, str]] = {
@@ -44,7 +44,7 @@ def of_drain(
         yield from grouped(stuck)
         yield from (reason for reason in result.reasons if reason not in dict(stuck))
     for reason, count in Counter(scene.skipped.values()).items():
-        yield f"{count} not planned: they {_SKIPPED[reason]}"
+        yield f"{count} not planned: {_SKIPPED[reason]}"
     if result.moves:
         name = shlex.quote(names[0]) if len(names) == 1 else "HOST"
         disable = f"openstack compute service set --disable {name} nova-compute, then "

@@ -172,6 +172,27 @@ def test_a_kind_of_a_later_release_is_listed(http, store):
     assert change["text"] == "quota: recorded by a later release"
 
 
+def test_a_migration_takes_over_the_allocations_of_its_server(story):
+    claim(story, HOST, 2, None)
+    migration = CONSUMER.replace("c", "e")
+    common = {"project_id": "p", "user_id": "u", "consumer_type": "INSTANCE"}
+    on_host = {HOST: {"resources": {"VCPU": 2}}}
+    body = {
+        migration: {
+            **common,
+            "allocations": on_host,
+            "consumer_generation": None,
+            "consumer_type": "MIGRATION",
+        },
+        CONSUMER: {**common, "allocations": {}, "consumer_generation": 1},
+    }
+    story.post_json("/allocations", body)
+    assert set(texts(story, f"in_tree={HOST}&limit=2")) == {
+        f"migration {migration}: taken over from server {CONSUMER}; placed on cn1 (VCPU 2)",
+        f"server {CONSUMER}: handed over to migration {migration}; released from cn1 (VCPU 2)",
+    }
+
+
 def test_pages(story):
     listed, query = [], "limit=7"
     while True:
