@@ -89,9 +89,9 @@ def _limited(candidates: Mapping[str, int]) -> Iterator[str]:
     if limited := candidates.get("limited", 0):
         responses = max(candidates["responses"], limited)  # some may be in progress
         yield (
-            f"{limited / responses:.0%} of {responses} responses with candidates left out roots "
+            f"{limited / responses:.0%} of {responses} responses with candidates left out hosts "
             f"because of a limit, {round(candidates['roots_left_out'] / limited)} on average. "
-            "Each root gets its turn, unless [placement]rotate_limited_candidates is false. "
+            "Each host gets its turn, unless [placement]rotate_limited_candidates is false. "
             "The limit of nova-scheduler is [scheduler]max_placement_results."
         )
 

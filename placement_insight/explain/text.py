@@ -27,10 +27,10 @@ def as_line(document: Response) -> str:
     if not roots:
         return "there are no resource providers"
     if fits or not rows:
-        return f"{fits} of {roots} roots fit"
+        return f"{fits} of {roots} hosts fit"
     *earlier, last = rows
     which = (
-        f"all {roots} roots" if last["lost"] == roots else f"the last {last['lost']} of {roots}"
+        f"all {roots} hosts" if last["lost"] == roots else f"the last {last['lost']} of {roots}"
     )
     note = f" ({last['note']})" if last["note"] else ""
     parts = [f"{last['text']}{note}: {which}"]
@@ -47,16 +47,16 @@ def fitting_lines(document: Response) -> Iterator[str]:
     fits, roots = document["fits"], document["roots"]
     limit = int(dict(parse_qsl(document["query"])).get("limit", 0))
     if fits is None:
-        yield "Not determined within the time allowed: how many roots fit."
+        yield "Not determined within the time allowed: how many hosts fit."
     else:
-        yield f"{fits:,} of {roots:,} roots fit."
+        yield f"{fits:,} of {roots:,} hosts fit."
     if fits is not None and fits <= limit:
         yield f"The limit is {limit:,}: a response has a candidate of each."
     else:
         of_nova = "Nova's limit is [scheduler]max_placement_results, 1000 by default"
         yield (
-            f"{f'The limit is {limit:,}' if limit else of_nova}: a response that leaves out roots "
-            "begins at another root after each change, so that every root gets its turn "
+            f"{f'The limit is {limit:,}' if limit else of_nova}: a response that leaves out hosts "
+            "begins at another host after each change, so that every host gets its turn "
             "(unless [placement]rotate_limited_candidates is false)."
         )
     yield (

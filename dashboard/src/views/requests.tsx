@@ -60,8 +60,8 @@ function LimitedNote() {
   if (limited === 0) return null;
   return (
     <p class="note">
-      {percent(limited, responses)} of {plural(responses, "response")} with candidates left out roots
-      because of a limit, {decimal(Math.round(roots_left_out / limited))} on average. Each root gets
+      {percent(limited, responses)} of {plural(responses, "response")} with candidates left out hosts
+      because of a limit, {decimal(Math.round(roots_left_out / limited))} on average. Each host gets
       its turn, unless [placement]rotate_limited_candidates is false. The limit of nova-scheduler is
       [scheduler]max_placement_results.
     </p>

@@ -17,6 +17,9 @@ export function ShapeView({ query }: { query: string }) {
   return (
     <>
       <h1>How often does a shape still fit?</h1>
+      <p class="note">
+        A shape is the request of one more server. Unusable is what is free on hosts where it does not fit.
+      </p>
       <div class="shape-layout">
         <ShapeFields key={query} query={query || FIRST_QUERY} />
         {query === "" ? (

@@ -25,6 +25,10 @@ export function SurvivalView({ query }: { query: string }) {
   return (
     <>
       <h1>What survives a failure?</h1>
+      <p class="note">
+        A domain is what fails at once: the hosts of an aggregate, or with a trait. It survives if everything
+        on them fits on other hosts.
+      </p>
       <div class="filters">
         <Select
           label="Fails at once"

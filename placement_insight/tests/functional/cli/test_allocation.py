@@ -82,7 +82,7 @@ def test_one_host_is_explained(openstack):
     assert lack["text"] == "VCPU 8 of 12"
     table = openstack.run(EXPLAIN, "--resource=VCPU=12", "--host=host2").stdout
     assert "| fits         | True " in table
-    assert "of 2 roots fit. Nova's limit is [scheduler]max_placement_results" in table
+    assert "of 2 hosts fit. Nova's limit is [scheduler]max_placement_results" in table
     assert "not computed without --remedies" in table
     assert "host3" in openstack.refused(EXPLAIN, "--resource=VCPU=12", "--host=host3")
 

@@ -319,7 +319,7 @@ def test_responses_that_a_limit_cut_are_counted(small_data, tmp_path, open_page)
         for limit in (1, 1, 1, 2):
             service.send("GET", f"/allocation_candidates?resources=VCPU:1&limit={limit}")
         page = open_page(f"{service.url}{PAGE}#/requests")
-        wait_for_text(page, "75 % of 4 responses with candidates left out roots")
+        wait_for_text(page, "75 % of 4 responses with candidates left out hosts")
         assert "because of a limit, 1 on average." in text_of(page)
         page.wait_for_load_state("networkidle")  # no request may come after the service
     finally:

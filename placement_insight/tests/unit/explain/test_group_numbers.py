@@ -62,7 +62,7 @@ def test_sentences_have_numbers_and_the_suffix_comes_once_at_the_end():
     query += f"&group_policy=none&same_subtree=_{A},_{B}"
     document = as_json(explained("h VCPU=8\n  g CUSTOM_GPU=1", query, remedies=True))
     line = as_line(document)
-    assert line.startswith("no trait CUSTOM_OFF in group 1 (no provider has it): all 1 roots")
+    assert line.startswith("no trait CUSTOM_OFF in group 1 (no provider has it): all 1 hosts")
     assert line.endswith(
         f"; group 1: resources=CUSTOM_GPU:2&required=CUSTOM_OFF, suffix _{A}"
         f"; group 2: resources=CUSTOM_FPGA:1, suffix _{B}"

@@ -66,7 +66,7 @@ def test_requirements_roots_and_changes_are_in_words():
     ("limit", "sentence"),
     [
         ("", "Nova's limit is [scheduler]max_placement_results, 1000 by default: a response that"),
-        ("&limit=1", "The limit is 1: a response that leaves out roots begins at another root"),
+        ("&limit=1", "The limit is 1: a response that leaves out hosts begins at another host"),
         ("&limit=3", "The limit is 3: a response has a candidate of each."),
     ],
 )
@@ -74,7 +74,7 @@ def test_a_root_that_fits_is_one_of_many_in_a_limited_response(limit, sentence):
     explanation = document(f"resources=VCPU:16{limit}", root=provider_uuid("h3"))
     assert explanation["root"]["fits"]
     fitting, limited, _ = fitting_lines(explanation)
-    assert fitting == "3 of 6 roots fit."
+    assert fitting == "3 of 6 hosts fit."
     assert limited.startswith(sentence)
 
 
@@ -109,13 +109,13 @@ def test_what_is_not_confirmed_is_not_said():
 
 def test_a_single_cause_says_all():
     assert as_line(document("resources=VCPU:1&member_of=@az2")).startswith("not in aggregate ")
-    assert " (the aggregate has no providers): all 6 roots" in as_line(
+    assert " (the aggregate has no providers): all 6 hosts" in as_line(
         document("resources=VCPU:1&member_of=@az2")
     )
 
 
 def test_a_request_that_fits():
-    assert as_line(document("resources=VCPU:16")) == "3 of 6 roots fit"
+    assert as_line(document("resources=VCPU:16")) == "3 of 6 hosts fit"
 
 
 def test_no_providers():
