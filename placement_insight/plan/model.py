@@ -71,7 +71,7 @@ class Keep:
     ignored: frozenset[str] = frozenset()
     cells: Cells = NO_CELLS
 
-    def of(self, snapshot: Snapshot, root: int) -> "frozenset[ProviderRequirement | InCell]":
+    def of(self, snapshot: Snapshot, root: int) -> frozenset[ProviderRequirement | InCell]:
         """Return what a target must have for the consumers of a root."""
         state, cell = snapshot.entries.state(root), self.cells.of_root.get(root, self.cells.others)
         aggregates = state.aggregates - self.ignored if self.aggregates else ()
@@ -91,6 +91,9 @@ class OtherRoot:
         return ~mask_of(numbers([self.root]), snapshot.size)
 
 
+_OfRoot = ProviderRequirement | InCell | OtherRoot
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """The needs of a consumer, and what a target must have: its aggregates and traits to keep.
@@ -104,7 +107,7 @@ class Needs:
     others: tuple[Resources, ...]
     shared: tuple[tuple[int, Resources], ...]
     resident: tuple[tuple[tuple[str, int], int], ...]
-    of_root: frozenset[ProviderRequirement | InCell | OtherRoot]
+    of_root: frozenset[_OfRoot]
 
     @property
     def total(self) -> Counter[str]:
@@ -266,10 +269,8 @@ class NeedsReader:
     snapshot: Snapshot
     drained: Mask
     keep: Keep
-    _of_root: dict[int, frozenset[ProviderRequirement | InCell | OtherRoot]] = field(
-        default_factory=dict
-    )
-    _known: dict[Needs, Needs] = field(default_factory=dict)
+    _of_root: dict[int, frozenset[_OfRoot]] = field(default_factory=dict, init=False)
+    _known: dict[Needs, Needs] = field(default_factory=dict, init=False)
 
     def needs(self, allocations: Taken, root: int) -> Needs:
         """Return the needs of a consumer in the tree of a root; equal needs are one object."""

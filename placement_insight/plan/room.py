@@ -163,11 +163,10 @@ class _Search:
 
     def result(self, possible: Indices) -> Rooms:
         """Return the room on these roots."""
-        shares = [missing[possible] / self._needed[n] for n, missing in self._missing.items()]
-        ranked = possible[np.maximum.reduce(shares).argsort(kind="stable")].tolist()
-        decided, is_complete = 0, True
+        lacking = [missing[possible] / self._needed[n] for n, missing in self._missing.items()]
+        ranked = possible[np.maximum.reduce(lacking).argsort(kind="stable")].tolist()
+        decided, is_complete = 0, False
         with suppress(SearchDeadlineExceeded):
-            is_complete = False
             for block in batches(ranked, _BLOCK):
                 for is_decided in self._tried(block):
                     decided += is_decided

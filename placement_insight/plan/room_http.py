@@ -97,20 +97,18 @@ def _evictable(
     older_than: str | None = None,
 ) -> Callable[[Holder], bool]:
     """Return whether a consumer may be evicted; it must meet all criteria.  Raises: BadRequest."""
-    uuids, projects = frozenset(map(canonical, consumers)), frozenset(project_ids)
-    names = frozenset(types)
-    before: datetime | None = None
+    uuids, before = frozenset(map(canonical, consumers)), datetime.max
+    projects, names = frozenset(project_ids), frozenset(types)
     if older_than is not None:
         name, prefix = "evictable.older_than", validation.PREFIX_OF_BODY
         before = queries.time(name, older_than, prefix).replace(tzinfo=None)
 
     def is_evictable(holder: Holder) -> bool:
-        created = holder.created_at
         return (
             (not uuids or holder.uuid in uuids)
             and (not projects or holder.project_id in projects)
             and (not names or holder.type in names)
-            and (before is None or created is None or created < before)
+            and (holder.created_at is None or holder.created_at < before)
         )
 
     return is_evictable

@@ -1,7 +1,7 @@
 """Snapshots with hosts that do not exist yet, or without hosts that exist."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -18,7 +18,7 @@ class Fleet:
     """Providers that are removed with all below them, and the number of new hosts like a root."""
 
     without: Sequence[str] = ()
-    like: Mapping[str, int] | None = None
+    like: Mapping[str, int] = field(default_factory=dict)
 
     def applied(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot of these hosts. A new host has no usage.
@@ -27,7 +27,7 @@ class Fleet:
         """
         forest = snapshot.forest
         rows = [_row(snapshot, "without", uuid) for uuid in self.without]
-        roots = {_root(snapshot, uuid): count for uuid, count in (self.like or {}).items()}
+        roots = {_root(snapshot, uuid): count for uuid, count in self.like.items()}
         if not (rows or roots):
             return snapshot
         added = sum(count * len(forest.members(root)) for root, count in roots.items())
@@ -49,16 +49,14 @@ class Fleet:
 
     def described(self, snapshot: Snapshot) -> Mapping[str, object]:
         """Return the fields of a document: the providers with their names."""
-        names = {
-            uuid: snapshot.entries.state(snapshot.forest.row_of[uuid]).provider.name
-            for uuid in (*self.without, *(self.like or ()))
-        }
+
+        def named(uuid: str) -> dict[str, object]:
+            row = snapshot.forest.row_of[uuid]
+            return {"uuid": uuid, "name": snapshot.entries.state(row).provider.name}
+
         return {
-            "without": [{"uuid": uuid, "name": names[uuid]} for uuid in self.without],
-            "like": [
-                {"uuid": uuid, "name": names[uuid], "hosts": count}
-                for uuid, count in (self.like or {}).items()
-            ],
+            "without": [named(uuid) for uuid in self.without],
+            "like": [{**named(uuid), "hosts": count} for uuid, count in self.like.items()],
         }
 
 
