@@ -105,6 +105,19 @@ def test_usage_is_kept_when_the_total_is_set_below_it(store):
     assert usage.of_provider(store, provider).usages == {"VCPU": 4}
 
 
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_less_than_is_used_is_logged(store, caplog):
+    provider = new_provider(store, "cn1", VCPU=4, DISK_GB=4)
+    claim(store, uuid(), {provider: {"VCPU": 3, "DISK_GB": 1}})
+    set_inventories(store, provider, VCPU=3, DISK_GB=1)
+    assert caplog.messages == []
+    set_inventories(store, provider, VCPU=2, DISK_GB=1)
+    assert caplog.messages == [
+        f"Inventory change leaves less than is used: provider cn1 ({provider}), "
+        "resource_class VCPU, used 3, reserved 0, capacity 2"
+    ]
+
+
 def test_one_inventory_is_shown(store):
     provider = new_provider(store, VCPU=FULL, DISK_GB=1)
     shown = inventory.show(store, provider, "VCPU")

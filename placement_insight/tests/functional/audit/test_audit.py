@@ -494,3 +494,12 @@ def test_another_trait_makes_no_host_and_disables_none(store):
     with store.read() as tx:
         state = read_state(tx.connection, datetime.now(), 1)
     assert (state.hosts, state.disabled) == ({node, off}, {off})
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_the_inventories_of_a_provider_are_together(store):
+    hosts = [new_provider(store, VCPU=8, MEMORY_MB=8) for _ in range(2)]
+    with store.read() as tx:
+        inventories = read_state(tx.connection, datetime.now(), 1).inventories
+    expected = [(host, name) for host in hosts for name in ("VCPU", "MEMORY_MB")]
+    assert [(each.provider.uuid, each.resource_class) for each in inventories] == expected

@@ -2,11 +2,13 @@
 
 import pytest
 
+from placement.core.model import Inventory
 from placement.db import clocks
 from placement.db.snapshot import changes
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.tables import resource_providers
-from placement.tests.support.factories import new_provider
+from placement.engine.engine import Engine
+from placement.tests.support.factories import new_provider, set_inventories
 
 PROVIDERS = 20_000
 
@@ -71,3 +73,13 @@ def test_a_provider_without_root_is_left_out(store):
         changed = changes.read(tx.connection, never, clocks.values(tx.connection))
         states = changed.states(SnapshotReader(tx.connection).names())
     assert [state.provider.name for state in states] == ["complete"]
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_all_digits_of_a_ratio_are_read(store):
+    """MySQL and PostgreSQL store fewer digits."""
+    provider, ratio = new_provider(store, "host"), 16.000000000000004
+    engine = Engine(store)
+    engine.current()
+    set_inventories(store, provider, VCPU=Inventory(total=8, allocation_ratio=ratio))
+    assert engine.current().state(provider).inventories["VCPU"].allocation_ratio == ratio

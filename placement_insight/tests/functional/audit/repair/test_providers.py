@@ -6,6 +6,7 @@ import pytest
 
 from placement.engine.engine import Engine
 from placement.objects import aggregate, allocation, provider, trait
+from placement.tests.functional.db.interleavings.kinds import INCOMPLETE
 from placement.tests.support.defects import Host
 from placement.tests.support.factories import (
     allocations_of,
@@ -16,6 +17,7 @@ from placement.tests.support.factories import (
     uuid,
 )
 from placement.tests.support.snapshots import contents
+from placement_insight.audit.repair.apply import apply_action
 from placement_insight.audit.repair.consumers import MoveAllocations
 from placement_insight.audit.repair.plan_file import plan_text
 from placement_insight.audit.repair.providers import DeleteProvider, MakeRoot, RenameProvider
@@ -103,6 +105,19 @@ def test_a_provider_in_use_is_not_deleted(store, apply_actions):
     allocation.delete(store, host.consumer)
     assert apply_actions(delete) == (1, 0)
     assert apply_actions(delete) == (0, 1)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_provider_with_children_is_not_deleted(store):
+    parent = new_provider(store, "parent")
+    child = new_provider(store, "child", parent)
+    for uuid_, name, reason in (
+        (parent, "parent", f"The provider {parent} has children."),
+        (child, "child", ""),
+    ):
+        at = generation(store, uuid_)
+        delete = DeleteProvider(provider=uuid_, generation=at, name=name)
+        assert apply_action(store, delete, INCOMPLETE, lambda _: None).reason == reason
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)

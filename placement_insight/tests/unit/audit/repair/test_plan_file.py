@@ -169,3 +169,8 @@ def test_the_fields_of_an_action_are_named():
     text = r"create_consumer has the fields consumer, finding; the file has consumer, finding, x\."
     with pytest.raises(InvalidRepairFile, match=text):
         actions.from_json(json.loads(ACTIONS[0]) | {"x": 1})
+
+
+def test_an_empty_file_is_refused():
+    with pytest.raises(InvalidRepairFile):
+        read_file("")
