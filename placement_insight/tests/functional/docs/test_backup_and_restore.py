@@ -25,7 +25,9 @@ from placement.tests.support.factories import (
 )
 from placement.tests.support.servers import USER
 from placement.tests.support.snapshots import contents
+from placement_insight.history.observer import History
 from placement_insight.tests.functional.docs.pages import executed
+from placement_insight.tests.functional.history.replay import State, oldest_first, state_of
 
 BACKUPS = executed("admin/backup-and-restore", "Backup")
 *RESTORES, SYNC = executed("admin/backup-and-restore", "Restore")
@@ -89,6 +91,7 @@ def check_restore(urls, run, monkeypatch, running):
     assert (program, manage.main(arguments)) == ("placement-manage", 0)
     store = Store(DatabaseSettings(connection=url))
     seed.sync(store)
+    store = store.writing_with(observer=History(store, 1000))
     host, kept, later = new_provider(store, VCPU=8), uuid(), uuid()
     claim(store, kept, {host: {"VCPU": 2}})
     run(BACKUPS)
@@ -114,4 +117,8 @@ def check_restore(urls, run, monkeypatch, running):
     assert allocations_of(restored, later) == {}
     assert restored.epoch() != epoch
     assert_sound(restored)
+    allocation.delete(restored.writing_with(observer=History(restored, 1000)), kept)
+    replayed = State().replay(oldest_first(restored)).values()
+    assert replayed == state_of(restored).values()
+    assert len(oldest_first(restored)) == 4  # with the inventory, none of what the restore undid
     restored.dispose()
