@@ -7,10 +7,12 @@ import pytest
 import sqlalchemy as sa
 
 from placement.db import clocks
-from placement.db.schema import migration
+from placement.db.schema import migration, seed
 from placement.db.snapshot import changes as snapshot_changes
 from placement.db.snapshot.load import SnapshotReader
 from placement.db.tables import removed_providers, resource_providers
+from placement.engine.engine import Engine
+from placement.tests.support.sql import execute
 
 
 @pytest.fixture
@@ -158,3 +160,13 @@ def test_concurrent_writers_of_many_providers_advance_all_clocks(store, provider
 def test_several_clocks_are_locked_in_the_order_of_their_ids():
     lock, _advance = clocks.advances([3, 1])
     assert str(lock.statement).endswith("ORDER BY clocks.id FOR UPDATE")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_running_processes_see_the_names_of_db_sync(store):
+    name = "HW_CPU_X86_AVX2"
+    execute(store, f"DELETE FROM traits WHERE name = '{name}'")
+    engine = Engine(store)
+    assert name not in engine.current().trait_names
+    seed.sync(store)
+    assert name in engine.current().trait_names

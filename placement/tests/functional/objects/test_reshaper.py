@@ -5,6 +5,7 @@ import pytest
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories
 from placement.db import tables
+from placement.engine.engine import Engine
 from placement.objects import inventory, resource_class
 from placement.objects.reshaper import reshape
 from placement.tests.support.factories import (
@@ -155,3 +156,16 @@ def test_custom_classes_move_too(store, world):
     )
     assert used(store, child) == {"CUSTOM_GOLD": 2}
     assert_sound(store)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_running_processes_see_what_a_reshape_releases(store):
+    reshaped, other = (new_provider(store, VCPU=8) for _ in range(2))
+    consumer = uuid()
+    claim(store, consumer, {reshaped: {"VCPU": 1}, other: {"VCPU": 2}})
+    engine = Engine(store)
+    assert engine.current().state(other).used == {"VCPU": 2}
+    larger = change(reshaped, generation(store, reshaped), VCPU=16)
+    reshape(store, [larger], [a_claim(consumer, {reshaped: {"VCPU": 3}}, generation=1)])
+    states = [engine.current().state(each).used for each in (reshaped, other)]
+    assert states == [{"VCPU": 3}, {}]

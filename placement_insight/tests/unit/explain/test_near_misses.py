@@ -110,6 +110,11 @@ def test_a_provider_in_the_tree_of_a_group_is_closer_than_one_beside_it():
     assert lacks(world, f"{query}&group_policy=none") == {"h1": ["trait h1", "capacity h1"]}
 
 
+def test_the_smallest_shortfall_comes_first_of_many():
+    hosts = "\n".join(f"h{number} VCPU=1" for number in range(60))
+    assert next(iter(lacks(f"{hosts}\nbest VCPU=7", "resources=VCPU:8"))) == "best"
+
+
 def test_a_root_that_lacks_more_than_it_seems_comes_after_others():
     """Each class is free on a provider of the first root, but not together."""
     world = """
