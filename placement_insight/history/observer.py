@@ -1,7 +1,6 @@
 """Records each change in its transaction, and removes the oldest records after others."""
 
 import logging
-import random
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -37,18 +36,18 @@ class History(ChangeObserver):
         self._store, self._rows = store.writing_with(in_background=True), rows
         self._run = run or _in_thread
         self._prune_after = min(rows // 40, _MOST_EXCESS)
-        # processes that end before they add so many rows remove some, too
-        self._unpruned = random.randint(0, self._prune_after)  # noqa: S311
+        self._unpruned = 0
         self._pruning = threading.Lock()
 
     def start(self) -> None:
-        """Record that the history begins, if it has no record; without history, remove it.
+        """Record that the history begins, or remove what is too old; without history, all.
 
         If this fails, for example on a read-only database, the process serves reads.
         """
         try:
             if self._rows:
                 sql.begin(self._store)
+                sql.prune(self._store, self._rows, _BATCH)  # the last process possibly did not
             else:
                 sql.clear(self._store, _BATCH)
         except _FAILURES as error:

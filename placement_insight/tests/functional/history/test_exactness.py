@@ -1,5 +1,6 @@
 """Records replayed give the state of the database, for each kind of write and each repair."""
 
+import threading
 from uuid import UUID, uuid4
 
 import pytest
@@ -95,14 +96,16 @@ def test_changes_of_allocations_remove_none_of_providers(observed):
 
 def test_processes_that_end_early_remove_the_oldest(observed):
     host = new_provider(observed, "host", VCPU=100)
-    for number in range(80):  # each removes rows with a probability of a half
-        store = observed.writing_with(observer=History(observed, 40, at_once))
-        claim(store, str(UUID(int=number)), {host: {"VCPU": 1}})
+    for number in range(80):
+        history = History(observed, 40)
+        history.start()
+        claim(observed.writing_with(observer=history), str(UUID(int=number)), {host: {"VCPU": 1}})
     changes = [record.change for record in oldest_first(observed)]
     assert 40 <= len([each for each in changes if isinstance(each, AllocationsChange)]) <= 60
 
 
 def test_the_oldest_are_removed_in_another_thread(observed):
+    others = {*threading.enumerate()}
     store = observed.writing_with(observer=History(observed, 2))  # as in the service
     host = new_provider(store, "host", VCPU=10_000)
     for number in range(9):
@@ -113,6 +116,7 @@ def test_the_oldest_are_removed_in_another_thread(observed):
         return len(oldest_first(observed)) < 9
 
     wait_until(is_pruned)
+    wait_until(lambda: others.issuperset(threading.enumerate()))
 
 
 def refused(_work):
@@ -120,8 +124,7 @@ def refused(_work):
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
-def test_few_changes_are_only_inserted(observed, monkeypatch):
-    monkeypatch.setattr("random.randint", lambda low, _high: low)
+def test_few_changes_are_only_inserted(observed):
     store = observed.writing_with(observer=History(observed, 400))
     with statements(observed) as executed:
         new_provider(store, "host", VCPU=9)
