@@ -40,6 +40,7 @@ class ProviderUsage:
     id: int
     inventories: Mapping[str, Inventory]
     used: Mapping[str, int]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The base class of all exceptions, and the failures of the service itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import dataclass_transform
 
 
@@ -20,11 +21,12 @@ class PlacementException(Exception):
     The annotated attributes of a subclass are the arguments of its constructor, as in a dataclass.
     ``template`` is the message for the client, with the names of attributes in braces. Tuples are
     lists of names, separated by commas. ``newer`` is set if the request fails only at older
-    microversions.
+    microversions. ``provider_names`` are those that were read, by UUID.
     """
 
     template = ""
     newer: Newer | None = None
+    provider_names: Mapping[str, str] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
         """Give the subclass the constructor of a dataclass; instances stay distinct."""

@@ -112,8 +112,9 @@ def planned(
     """
     try:
         return plan_claims(state, claims)
-    except exception.NotAllocatable:
+    except exception.NotAllocatable as error:
         tx.consumers.check_still_absent(claims, consumers)
+        error.provider_names = {uuid: each.name for uuid, each in state.providers.items()}
         raise
 
 

@@ -67,14 +67,14 @@ _WITH_PROVIDER = with_resources(
 ).order_by(_inventory_c.resource_class_id)
 
 
-def _provider_usage(id_: int, rows: Iterable[Any]) -> ProviderUsage:
+def _provider_usage(provider: sa.Row[Any], rows: Iterable[Any]) -> ProviderUsage:
     """Return the inventories of one provider."""
     inventories_, used = {}, {}
     for _, _, name, amount, *limits in rows:
         inventory = Inventory(*limits)
         if inventory.step_size > 0:
             inventories_[name], used[name] = inventory, int(amount)
-    return ProviderUsage(id_, inventories_, used)
+    return ProviderUsage(provider.id, inventories_, used, provider.name)
 
 
 class StoredInventory(NamedTuple):
@@ -127,7 +127,7 @@ class Inventories(Statements):
         for row in rows:
             by_provider[row.resource_provider_id].append(row)
         usages = {
-            provider.uuid: _provider_usage(provider.id, by_provider[provider.id])
+            provider.uuid: _provider_usage(provider, by_provider[provider.id])
             for provider in locked
             if provider.uuid in requested
         }

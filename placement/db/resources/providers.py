@@ -99,7 +99,9 @@ def find_with(
 
 IS_COUNTED = (_provider.counted_generation == GENERATION).label("is_counted")
 _LOCK = (
-    sa.select(_provider.id, _provider.uuid, IS_COUNTED).order_by(_provider.id).with_for_update()
+    sa.select(_provider.id, _provider.uuid, NAME, IS_COUNTED)
+    .order_by(_provider.id)
+    .with_for_update()
 )
 _IDS = sa.select(_provider.uuid, _provider.id)
 _GENERATIONS = sa.select(_provider.id, GENERATION.label("generation"), _provider.updated_at)

@@ -17,7 +17,7 @@ from placement import exception
 from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
-from placement.core.text import printable
+from placement.core.text import Names, printable
 from placement.events import Metric
 from placement.http.request import REQUEST_ID, Request
 from placement.surface import Reports
@@ -214,9 +214,9 @@ class OperatorReports(Reports):
     def results_of(self, request: Request, claims: Sequence[ConsumerClaim] = ()) -> Iterator[None]:
         """A context that logs, records and counts the refusal of a write, and raises it.
 
-        It is logged after the response, because the names of the providers are read from the
-        database. A write that is accepted supersedes the lost races of its consumers, or of the
-        consumer or provider in the path.
+        It is logged after the response, because names of providers that the write did not read are
+        read from the database. A write that is accepted supersedes the lost races of its
+        consumers, or of the consumer or provider in the path.
         """
         try:
             yield
@@ -227,7 +227,7 @@ class OperatorReports(Reports):
             else:  # a refusal about several classes has the label ""
                 resource_class = str(refusal.facts.get("resource_class", ""))
                 request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
-            self._after(request, self._refused, refusal, claims)
+            self._after(request, self._refused, refusal, claims, error.provider_names)
             raise
         self.recorder.found(*(claim.consumer_uuid for claim in claims), *request.route.values())
 
@@ -237,10 +237,12 @@ class OperatorReports(Reports):
         at: datetime,
         refusal: refusals.Refusal,
         claims: Sequence[ConsumerClaim],
+        names: Names,
     ) -> None:
         provider = str(refusal.facts.get("provider", ""))
         claimed = {uuid for claim in claims for uuid in claim.resources}
-        names = self.recorder.provider_names(claimed | {provider} - {""})
+        if missing := (claimed | {provider} - {""}) - names.keys():
+            names = {**names, **self.recorder.provider_names(missing)}
         explanation = refusal.document(names)
         claim = refusals.claim(refusal, claims, names)
         if not self.recorder.records_users:

@@ -230,6 +230,14 @@ def test_several_consumers_change_together(store, host):
     assert_sound(store)
 
 
+def test_a_refusal_has_the_names_of_the_locked_providers(store, host):
+    other = new_provider(store, "other", VCPU=8)
+    with pytest.raises(exception.CapacityExceeded) as refused:
+        claim(store, uuid(), {host: {"VCPU": 9}, other: {"VCPU": 1}}, generation=None)
+    assert refused.value.provider_names.keys() == {host, other}
+    assert refused.value.provider_names[other] == "other"
+
+
 def test_requests_of_several_consumers_are_summed(store, host):
     with pytest.raises(exception.CapacityExceeded):
         post(store, *(a_claim(uuid(), {host: {"VCPU": 3}}) for _ in range(3)))
