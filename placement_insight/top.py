@@ -20,7 +20,7 @@ from placement.schemas.base import NAME, UUID, always, closed
 from placement_insight import http, policies, queries
 from placement_insight.documents import Json, document
 from placement_insight.history.sql import newest
-from placement_insight.hosts import DISABLED, NEEDS_OF_SERVERS, hosts_of
+from placement_insight.hosts import COMPUTE_NODE, DISABLED, NEEDS_OF_SERVERS, hosts_of
 
 FULL: Final = 0.95
 """A host is full if more than this share of a class is in use."""
@@ -117,9 +117,13 @@ class Host:
 
 
 def hosts_with_inventories(snapshot: Snapshot) -> Iterator[Host]:
-    """Yield the hosts that have inventories in their tree."""
+    """Yield the hosts that have inventories in their tree.
+
+    If no provider has the trait COMPUTE_NODE, roots that are not in use are hosts, too.
+    """
     forest = snapshot.forest
-    for row in hosts_of(snapshot).nonzero()[0].tolist():
+    is_host = hosts_of(snapshot) if snapshot.traits.get(COMPUTE_NODE) else snapshot.hosts
+    for row in is_host.nonzero()[0].tolist():
         members = map(snapshot.entries.state, forest.members(row))
         host = Host.of(snapshot.entries.state(row), members)
         if host.amounts:
@@ -159,7 +163,8 @@ def _selected(hosts: Sequence[Host], values: Mapping[str, str]) -> list[tuple[Ho
     wanted = values.get("class")
     known = sorted({name for host in hosts for name in host.amounts})
     if wanted and wanted not in known:
-        raise exception.BadRequest(f"No host has {wanted}. There are: {exception.listed(known)}.")
+        classes = f"There are: {exception.listed(known)}" if known else "There are no hosts"
+        raise exception.BadRequest(f"No host has {wanted}. {classes}.")
     states = {state for state in STATES if values.get(state) == "true"}
     aggregate, rack = canonical(values.get("aggregate", "")), values.get("rack")
     pairs = [(host, wanted or host.fullest) for host in hosts if wanted in (None, *host.amounts)]

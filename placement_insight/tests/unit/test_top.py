@@ -50,3 +50,8 @@ def test_pools_and_segments_are_no_hosts():
     """
     found = hosts(others)
     assert [host.root.provider.name for host in found] == ["cn1", "cn2"]
+
+
+def test_without_compute_nodes_roots_that_are_not_in_use_are_hosts():
+    (host,) = hosts("host1 VCPU=16\npool DISK_GB=9 +MISC_SHARES_VIA_AGGREGATE")
+    assert (host.root.provider.name, host.states("VCPU")) == ("host1", ["empty"])
