@@ -242,9 +242,11 @@ class _Builder:
         rack, slot = divmod(number, HOSTS_IN_RACK)
         zone = ZONES[rack % len(ZONES)]
         name = f"{model.prefix}-{zone}-r{rack + 1:02}-{slot + 1:02}"
-        aggregates = {zone, model.prefix, f"rack-r{rack + 1:02}"}
+        aggregates = {zone, model.prefix}
         if "DISK_GB" not in model.root:
             aggregates.add(f"ceph-{zone}")
+        if rack == 1:  # it has a pool of fast disks
+            aggregates.add("rack-r02")
         traits = {*model.traits, COMPUTE_NODE, f"CUSTOM_RACK_R{rack + 1:02}"}
         root = _Provider(name, None, dict(model.root), traits, aggregates)
         tree = [root]
