@@ -36,7 +36,6 @@ MOST_PARTS = 8
 
 Suffixes = tuple[str, ...]
 
-
 Relaxation = tuple[Drop, CandidateRequest]
 """A requirement or a group that is dropped, and the request without it."""
 
@@ -57,11 +56,11 @@ def every_relaxation(request: CandidateRequest) -> Iterator[Relaxation]:
     a group without resources is dropped from its ``same_subtree`` as well.
     """
     for requirement in request.of_root:
-        yield (Drop(requirement), request.without(requirement))
+        yield Drop(requirement), request.without(requirement)
     for group in request.groups:
         for dropped, relaxed in _group_without_one(group):
             if relaxed.resources or relaxed.requirements:
-                yield (Drop(dropped, group.suffix), request.with_group(relaxed))
+                yield Drop(dropped, group.suffix), request.with_group(relaxed)
     yield from _without_a_group(request)
     for condition in request.of_groups:
         if condition.parameter:
@@ -77,7 +76,7 @@ def _without_condition(request: CandidateRequest, condition: GroupsRequirement) 
     looser = _naming_all(request.without(condition))
     before = set(_parameters_of_groups(request))
     instead = (each for each in _parameters_of_groups(looser) if each not in before)
-    return (Drop(condition, instead=tuple(instead)), looser)
+    return Drop(condition, instead=tuple(instead)), looser
 
 
 def _naming_all(request: CandidateRequest) -> CandidateRequest:
@@ -138,7 +137,7 @@ def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
             yield _without_bare_group(replace(request, groups=others), group)
         elif group.suffix not in related and any(other.resources for other in others):
             relaxed = replace(request, groups=others)
-            yield (Drop(GroupParameters(group), group.suffix), relaxed)
+            yield Drop(GroupParameters(group), group.suffix), relaxed
 
 
 def _without_bare_group(request: CandidateRequest, group: RequestGroup) -> Relaxation:
@@ -150,7 +149,7 @@ def _without_bare_group(request: CandidateRequest, group: RequestGroup) -> Relax
         request = request.without(subtree)
     request = replace(request, requirements=(*request.requirements, *instead))
     parameters = GroupParameters(group, tuple(dict.fromkeys(naming)))
-    return (Drop(parameters, group.suffix, instead), _naming_all(request))
+    return Drop(parameters, group.suffix, instead), _naming_all(request)
 
 
 def _group_without_one(group: RequestGroup) -> Iterator[tuple[Requirement, RequestGroup]]:
@@ -221,7 +220,7 @@ def at_root(request: CandidateRequest) -> Iterator[Relaxation]:
                 required = RootTrait(trait.any_of)
                 changed = request.with_group(group.without(trait))
                 changed = replace(changed, requirements=(*changed.requirements, required))
-                yield (Drop(trait, group.suffix, instead=(required,)), changed)
+                yield Drop(trait, group.suffix, instead=(required,)), changed
 
 
 def separated(

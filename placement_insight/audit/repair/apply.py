@@ -113,7 +113,7 @@ def undo_action(
 def _last_change(tx: Transaction, entry: Entry) -> str:
     """Return the last change of the consumers, or of the providers, by a request after it."""
     repairs = find(tx, Filter(kind=RepairChange.kind, limit=_MOST_REPAIRS))
-    own = (record.id for record in repairs if record.change.after == entry.action.kind)
+    own = (each.id for each in repairs if each.change == RepairChange(None, entry.action.kind))
     begin, consumers = next(own, LARGEST_ID), entry.recorded.consumers
     filters = [Filter(consumer=uuid, limit=1) for uuid in consumers] or [
         Filter(providers=entry.recorded.providers.values(), limit=1)
