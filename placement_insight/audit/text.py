@@ -67,7 +67,9 @@ def overview_text(
     for _, similar in groupby(groups, lambda group: (group[0].severity, group[0].code)):
         lines += _of_code(list(similar), in_use, fit)
     not_compared = aligned((row.count, row.text) for row in skipped)
-    return "\n".join([*(lines or [_NOTHING]), *map(fit, (*not_compared, *further(truncated)))])
+    if not lines:
+        lines = ["0 findings" if not_compared else _NOTHING]
+    return "\n".join([*lines, *map(fit, (*not_compared, *further(truncated)))])
 
 
 def _of_code(groups: Sequence[Group], in_use: str, fit: Callable[[str], str]) -> Iterator[str]:

@@ -80,7 +80,9 @@ def test_nothing_found_is_not_said_beside_what_was_not_compared():
         "12 not compared for orphaned_consumer: being moved",
     ]
     skipped = [LeftOut("orphaned_consumer", 1, "young")]
-    assert findings_text([], [], skipped).splitlines()[1] == "1 orphaned_consumer left out: young"
+    lines = ["0 findings", "1 orphaned_consumer left out: young"]
+    assert findings_text([], [], skipped).splitlines() == lines
+    assert overview_text([], [], skipped, "").splitlines() == lines
 
 
 def test_consumer_types_that_were_not_compared_are_printable():
