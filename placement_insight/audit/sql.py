@@ -240,11 +240,13 @@ def _with_last_change(
 def _lone(
     rows: Iterable[tuple[str, int, int, int]], providers: _Providers, names: _ClassNames
 ) -> Mapping[str, Amounts]:
+    """Return the amounts by consumer; another program may have written two rows of a class."""
     amounts: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
     for consumer, id_, class_id, used in rows:
         provider = providers[id_].uuid if id_ in providers else f"id {id_}"
-        name = names.get(class_id, f"id {class_id}")
-        amounts[consumer].setdefault(provider, {})[str(name)] = used
+        name, of_provider = str(names.get(class_id, f"id {class_id}")), amounts[consumer]
+        by_class = of_provider.setdefault(provider, {})
+        by_class[name] = by_class.get(name, 0) + used
     return amounts
 
 

@@ -5,7 +5,7 @@ import pytest
 from placement.core.text import timestamp
 from placement.db.tables import allocations, inventories
 from placement.tests.functional.db.interleavings.kinds import INCOMPLETE
-from placement.tests.support.defects import Host
+from placement.tests.support.defects import Host, missing_consumer
 from placement.tests.support.factories import (
     claim,
     new_provider,
@@ -13,10 +13,12 @@ from placement.tests.support.factories import (
     statements,
     uuid,
 )
+from placement_insight.audit.model import AuditSettings
 from placement_insight.audit.repair.action import Action
 from placement_insight.audit.repair.apply import apply_action, undo_action
 from placement_insight.audit.repair.consumers import RemoveAllocations, RemoveStrayAllocations
 from placement_insight.audit.repair.providers import SetUsageCounter
+from placement_insight.audit.report import audit
 
 pytestmark = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 MISSING = 999_999
@@ -83,3 +85,11 @@ def test_an_undo_needs_the_inventory_of_each_class(store, host, applied):
     assert undone.status == "skipped"
     assert "has no inventory of MEMORY_MB" in undone.reason
     assert host.values(allocations.c.used, consumer_id=consumer) == []
+
+
+def test_two_rows_of_one_class_are_added_up(host, store):
+    """Another program can have written them."""
+    missing_consumer(host)
+    host.run(host.allocation(used=3))
+    (finding,) = audit(store, AuditSettings(codes=["missing_consumer"])).findings
+    assert finding.rows["allocations"] == {host.uuid: {"VCPU": 7}}
