@@ -1,5 +1,7 @@
 """Libraries are used by their public names, and their objects are not changed."""
 
+from functools import cache
+
 import pytest
 
 from placement.tests.support.sources import modules_of
@@ -13,7 +15,6 @@ from placement.tests.unit.test_libraries import (
 pytestmark = pytest.mark.xdist_group("sources")  # each process would parse all modules
 
 MODULES = modules_of("placement_insight")
-OWN_NAMES = names_in([*MODULES, *modules_of("placement")])
 
 # Objects of libraries that are changed, by module. Each needs a reason.
 CHANGES = {
@@ -22,8 +23,13 @@ CHANGES = {
 }
 
 
+@cache
+def own_names():
+    return names_in([*MODULES, *modules_of("placement")])
+
+
 def test_private_names_of_libraries_are_not_used():
-    assert private_names_used(MODULES, OWN_NAMES) == {}
+    assert private_names_used(MODULES, own_names()) == {}
 
 
 def test_private_names_of_library_classes_are_not_replaced():
@@ -31,4 +37,4 @@ def test_private_names_of_library_classes_are_not_replaced():
 
 
 def test_objects_of_libraries_are_not_changed():
-    assert objects_changed(MODULES, OWN_NAMES) == CHANGES
+    assert objects_changed(MODULES, own_names()) == CHANGES
