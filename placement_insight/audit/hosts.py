@@ -13,7 +13,13 @@ from placement_insight.audit.finding import (
     Named,
     OfProvider,
 )
-from placement_insight.audit.model import AuditedProviders, Hypervisor, NovaAggregate, ServiceOf
+from placement_insight.audit.model import (
+    AuditedProviders,
+    Hypervisor,
+    NovaAggregate,
+    ServiceOf,
+    Unread,
+)
 from placement_insight.names import short_name
 
 _SET_AGGREGATES = "--os-placement-api-version 1.1 resource provider aggregate set"
@@ -64,9 +70,10 @@ def hypervisors(
 ) -> Iterator[Finding]:
     """Yield the hypervisors of nova that differ from providers, then hosts without hypervisor.
 
-    ``of_nova`` are by UUID.
+    ``of_nova`` are by UUID. A host with the name of a hypervisor that has another UUID is reported
+    with this hypervisor only.
     """
-    names = providers.names
+    names, others = providers.names, set[str | None]()
     uuids = {name: uuid for uuid, name in names.items()}
     for uuid, (name, is_down, is_disabled) in sorted(of_nova.items()):
         if uuid in names and (uuid in providers.disabled) != is_disabled:
@@ -80,9 +87,10 @@ def hypervisors(
             cause = "nova-compute did not create it, or it was deleted"
             if other:
                 cause = "a provider with another UUID has the name"
+                others.add(other.uuid)
             hypervisor = Named(uuid, name)
             yield HypervisorWithoutProvider(hypervisor=hypervisor, provider=other, cause=cause)
-    for uuid in sorted(set(providers.hosts) - of_nova.keys()):
+    for uuid in sorted(set(providers.hosts) - of_nova.keys() - others):
         yield ProviderWithoutHypervisor(provider=Named(uuid, names[uuid]))
 
 
@@ -107,12 +115,13 @@ def aggregates(
     hypervisors: Mapping[str, Hypervisor],
     providers: AuditedProviders,
     service_of: ServiceOf,
-) -> Iterator[AggregatesOfNova]:
+) -> Iterator[AggregatesOfNova | Unread]:
     """Yield the hosts whose aggregates of nova are not those in Placement.
 
     The hosts of an aggregate are compute services; ``service_of`` is called for a hypervisor with
-    another name. Bare metal nodes are not compared: nova does not synchronize their aggregates.
-    Other aggregates of a provider are not of nova.
+    another name, and its host is not compared if nova does not return it. Bare metal nodes are
+    not compared: nova does not synchronize their aggregates. Other aggregates of a provider are
+    not of nova.
     """
 
     def named(uuids: Collection[str]) -> list[Named]:
@@ -126,8 +135,9 @@ def aggregates(
         if is_bare_metal(hypervisors[uuid].name):
             continue
         is_listed = stored & of_nova.keys() or short_name(hypervisors[uuid].name) in known
-        if service is None and is_listed:
-            service = service_of(uuid)
+        if service is None and is_listed and (service := service_of(uuid)) is None:
+            yield Unread("nova did not return the compute service of the hypervisor")
+            continue
         wanted = {key for key, aggregate in of_nova.items() if service in aggregate.hosts}
         missing, extra = wanted - stored, (stored & of_nova.keys()) - wanted
         if missing or extra:

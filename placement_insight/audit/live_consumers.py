@@ -403,8 +403,12 @@ class Comparison:
             self._not_compared(
                 AggregatesOfNova.code, live.aggregates.reason, len(live.hypervisors)
             )
-        else:
-            found += aggregates(live.aggregates, live.hypervisors, providers, live.service_of)
+            return found
+        for each in aggregates(live.aggregates, live.hypervisors, providers, live.service_of):
+            if isinstance(each, Unread):
+                self._not_compared(AggregatesOfNova.code, each.reason)
+            else:
+                found.append(each)
         return found
 
 

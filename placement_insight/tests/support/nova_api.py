@@ -93,6 +93,8 @@ class NovaApi:
         return 404, {"itemNotFound": {"code": 404, "message": f"Instance {uuid} not found."}}
 
     def show_hypervisor(self, uuid):
+        if status := self.refused.get("os-hypervisors"):
+            return status, {"error": {"code": status, "message": f"Refused with {status}."}}
         (listed,) = (each for each in self.hypervisors if each["id"] == uuid)
         service = self.services.get(uuid, listed["hypervisor_hostname"])
         host = {"host": service, "id": 7, "disabled_reason": None}

@@ -588,6 +588,11 @@ def test_aggregates_of_nova_are_compared(store, host, nova, run_audit):
         "openstack --os-placement-api-version 1.1 resource provider aggregate set "
         f"--aggregate {storage} {host.uuid}"
     )
+    nova.hypervisors[0] = hypervisor(host.uuid, "another-name")
+    nova.refused = {"os-hypervisors": 500}
+    findings, (row,) = details(run_audit)
+    reason = "nova did not return the compute service of the hypervisor"
+    assert (findings, row["count"], row["reason"]) == ([], 1, reason)
     nova.refused = {"os-aggregates": 403}
     findings, (row,) = details(run_audit)
     assert (findings, row["reason"]) == ([], "nova returned 403 for its aggregates")
@@ -610,6 +615,9 @@ def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova,
     ]
     nova.hypervisors = [hypervisor(host.uuid, host.name)]
     assert found() == []
+    # a host that was installed again
+    nova.hypervisors = [hypervisor(uuid(), host.name)]
+    assert found() == [("hypervisor_without_provider", host.name)]
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

@@ -398,9 +398,9 @@ def test_consumers_without_a_type_are_noticed_beside_others_with_one():
 
 
 def test_hypervisors_without_provider_and_hosts_without_hypervisor():
-    names = {"u1": "cn1", "u2": "cn2", "u3": "pool"}
-    providers = AuditedProviders(names, roots={}, hosts={"u1", "u2"})
-    of_nova = {"u1": Hypervisor("cn1"), "u2": Hypervisor("cn2")}
+    names = {"u1": "cn1", "u2": "cn2", "u3": "pool", "u5": "cn5"}
+    providers = AuditedProviders(names, roots={}, hosts={"u1", "u2", "u5"})
+    of_nova = {"u1": Hypervisor("cn1"), "u2": Hypervisor("cn2"), "u5": Hypervisor("cn5")}
     assert list(hypervisors(of_nova, providers)) == []
     of_nova = {"u2": Hypervisor("cn2"), "v1": Hypervisor("cn1"), "v4": Hypervisor("cn4")}
     reinstalled, unknown, left = hypervisors(of_nova, providers)
@@ -416,7 +416,7 @@ def test_hypervisors_without_provider_and_hosts_without_hypervisor():
     assert reinstalled.cause == "a provider with another UUID has the name"
     assert command(unknown) == "openstack placement identity cn4"
     assert (unknown.severity, left.severity) == ("error", "notice")
-    assert left.rows == {"provider": Named("u1", "cn1")}
+    assert left.rows == {"provider": Named("u5", "cn5")}
 
 
 @pytest.mark.parametrize(("is_down", "severity"), [(True, "notice"), (False, "error")])
