@@ -10,8 +10,7 @@ _INSIGHT = Resource("insight:", "/insight")
 SHOW = _INSIGHT.rule("show", "Show what the operator surface offers.", "GET")
 EXPLAIN = _INSIGHT.rule(
     "explanation",
-    "Explain where a request for candidates fits, and why it does not elsewhere; and who disabled "
-    "hosts.",
+    "Explain where a request for candidates fits, and why it does not elsewhere.",
     "GET /explanation",
 )
 PROVIDERS = _INSIGHT.rule(
@@ -45,7 +44,10 @@ CLIENTS = _INSIGHT.rule(
     "clients", "List which microversions the clients of an API host send.", "GET /clients"
 )
 CHANGES = _INSIGHT.rule(
-    "changes", "List what changed, and the requests that changed it.", "GET /changes"
+    "changes",
+    "List what changed, and the requests that changed it; also in explanations, if the caller may "
+    "read these.",
+    "GET /changes",
 )
 PLAN = _INSIGHT.rule(
     "plan",

@@ -19,7 +19,7 @@ from placement.parse import validation
 from placement.schemas.base import NAME, UUID, always, closed
 from placement_insight import http, policies, queries
 from placement_insight.documents import Json, document
-from placement_insight.history.sql import newest
+from placement_insight.history.sql import changes_of_kind
 from placement_insight.hosts import COMPUTE_NODE, DISABLED, NEEDS_OF_SERVERS, hosts_of
 
 FULL: Final = 0.95
@@ -148,8 +148,13 @@ def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
     listed = selected[: int(values.get("limit", _LIMIT)) or None]
     disabled = [host.root.provider.uuid for host, _ in listed if DISABLED in host.root.traits]
     with store.read() as tx:
-        changes = newest(tx.connection, TraitsChange, disabled)
-    notes = {uuid: of.origin for (uuid, name), of in changes.items() if name == DISABLED}
+        changes = changes_of_kind(tx.connection, TraitsChange, disabled)
+    notes = {
+        uuid: record.origin
+        for uuid, records in changes.items()
+        for record in reversed(records)
+        if isinstance(record.change, TraitsChange) and DISABLED in record.change.after
+    }
     return document(
         text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}",
         counts={"hosts": len(hosts), **counts},

@@ -115,6 +115,14 @@ class Request(webob.Request):  # type: ignore[misc]
         decisions = self.services.policy.decisions()
         decisions.authorize(rule.name, target, self.context.to_policy_values())
 
+    def may(self, rule: RuleDefault) -> bool:
+        """Return whether the policy allows this, see ``can``."""
+        try:
+            self.can(rule)
+        except exception.PolicyNotAuthorized:
+            return False
+        return True
+
     @property
     def route(self) -> dict[str, str]:
         """The parameters in the path, by their names in the declared route."""

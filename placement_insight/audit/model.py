@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import ClassVar, Final, NamedTuple, Self
 
+from placement.core.capacity import is_within_capacity
 from placement.core.claims import Amounts
 from placement.core.model import Inventory
 from placement.exception import BadRequest
@@ -232,8 +233,8 @@ class NotAdmitted(NamedTuple):
 class AuditedInventory(NamedTuple):
     """An inventory, with the sum of its allocations and the usage counter beside it.
 
-    ``newest_at`` is when the newest allocation was created. ``last_change`` is the last recorded
-    change of the inventory. Both are read only if the sum exceeds the capacity.
+    ``newest_at`` is when the newest allocation was created, ``changes`` are the recorded changes
+    of the inventories of the provider. Both are read only if the sum exceeds the capacity.
     """
 
     provider: AuditedProvider
@@ -244,7 +245,12 @@ class AuditedInventory(NamedTuple):
     used: int
     newest_at: datetime | None = None
     not_admitted: NotAdmitted | None = None
-    last_change: Record | None = None
+    changes: Sequence[Record] = ()
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the usage exceeds the capacity."""
+        return not is_within_capacity(self.limits, self.used, 0)
 
 
 class StrayUsage(NamedTuple):

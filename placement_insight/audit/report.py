@@ -2,9 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
+import sqlalchemy as sa
+
+from placement.core.changes import InventoryChange
 from placement.core.model import ProviderState
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db import clocks
@@ -22,6 +26,7 @@ from placement_insight.audit.model import (
 )
 from placement_insight.audit.sql import read_state
 from placement_insight.audit.trees import EditedProvider
+from placement_insight.history.sql import changes_of_kind
 
 
 def audit(
@@ -43,6 +48,7 @@ def audit(
         if served is not None and clocks.values(tx.connection) == served.clocks:
             stored = loaded(tx).snapshot
         state = read_state(tx.connection, written_before, settings.at_most + 1)
+        state = _with_changes(tx.connection, state)
     providers = _providers(state)
     of_live = live(providers) if live else NO_LIST
     days = settings.stale_days
@@ -64,6 +70,16 @@ def audit(
         if count and settings.covers(code)
     ]
     return Audit(at, in_order(reported), truncated, [*skipped, *of_live.skipped])
+
+
+def _with_changes(connection: sa.Connection, state: AuditedState) -> AuditedState:
+    """Return the state with the recorded changes of inventories whose usage exceeds them."""
+    exceeded = {each.provider.uuid for each in state.inventories if each.is_exceeded}
+    changes = changes_of_kind(connection, InventoryChange, exceeded)
+    inventories = [
+        each._replace(changes=changes.get(each.provider.uuid, ())) for each in state.inventories
+    ]
+    return replace(state, inventories=inventories)
 
 
 def _providers(state: AuditedState) -> AuditedProviders:

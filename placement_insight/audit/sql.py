@@ -4,13 +4,11 @@ The reads are in one transaction and take no locks; the database sums up the all
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 import sqlalchemy as sa
 
-from placement.core.capacity import is_within_capacity
-from placement.core.changes import InventoryChange
 from placement.core.claims import Amounts
 from placement.core.model import CUSTOM_PREFIX, FIRST_CUSTOM_CLASS_ID, Inventory
 from placement.db.resources.providers import NAME
@@ -36,7 +34,6 @@ from placement_insight.audit.model import (
     NotAdmitted,
     StrayUsage,
 )
-from placement_insight.history.sql import newest
 from placement_insight.hosts import COMPUTE_NODE, DISABLED
 
 _Providers = Mapping[int, AuditedProvider]
@@ -212,29 +209,13 @@ def _inventories(
                 changed_at=row.changed_at,
                 used=sums.get(key, 0),
             )
-    exceeded = {
-        id_
-        for (id_, _), each in found.items()
-        if not is_within_capacity(each.limits, each.used, 0)
-    }
+    exceeded = {id_ for (id_, _), each in found.items() if each.is_exceeded}
     for chunk in chunks(sorted(exceeded)):
         newest = _NEWEST.where(_allocation.resource_provider_id.in_(chunk))
         for id_, class_id, at in connection.execute(newest):
             if (id_, class_id) in found:
                 found[id_, class_id] = found[id_, class_id]._replace(newest_at=at)
-    return {**found, **dict(_with_last_change(connection, found, exceeded))}
-
-
-def _with_last_change(
-    connection: sa.Connection, found: Mapping[tuple[int, int], AuditedInventory], ids: set[int]
-) -> Iterator[tuple[tuple[int, int], AuditedInventory]]:
-    """Yield the inventories of providers, by their keys, with their last recorded changes."""
-    of_providers = {key: each for key, each in found.items() if key[0] in ids}
-    uuids = {each.provider.uuid for each in of_providers.values()}
-    changes = newest(connection, InventoryChange, uuids)
-    for key, each in of_providers.items():
-        if change := changes.get((each.provider.uuid, str(each.resource_class))):
-            yield key, each._replace(last_change=change)
+    return found
 
 
 def _lone(

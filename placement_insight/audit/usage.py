@@ -1,14 +1,15 @@
 """Findings about inventories, their usage, and consumers."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
-from placement.core.capacity import integer_capacity, is_reserved_in_use, is_within_capacity
+from placement.core.capacity import integer_capacity, is_reserved_in_use
 from placement.core.changes import InventoryChange
 from placement.core.claims import Amounts
-from placement.core.model import Inventory
-from placement.core.text import nouns, timestamp
+from placement.core.model import Provider, ProviderState
+from placement.core.text import NO_NAMES, nouns, timestamp
 from placement_insight.audit.finding import (
     NOTICE,
     Commands,
@@ -18,6 +19,7 @@ from placement_insight.audit.finding import (
     OfProvider,
 )
 from placement_insight.audit.model import AuditedInventory, AuditedState, ClassName
+from placement_insight.history.causes import cause, has_capacity, part
 from placement_insight.history.words import of_inventory
 
 
@@ -129,7 +131,7 @@ def over_capacity(state: AuditedState) -> Iterator[Excess]:
     """Yield a finding for each inventory whose usage exceeds the capacity."""
     for inventory in state.inventories:
         limits, used = inventory.limits, inventory.used
-        if used and not is_within_capacity(limits, used, 0):
+        if used and inventory.is_exceeded:
             kind = ReservedInUse if is_reserved_in_use(limits, used) else OverCapacity
             yield kind(
                 provider=inventory.provider.named,
@@ -188,19 +190,23 @@ def _evidence(inventory: AuditedInventory) -> str:
 
 
 def _recorded_cause(inventory: AuditedInventory) -> str:
-    """Return the last recorded change, if the usage was within the capacity before it.
+    """Return the recorded change before which the usage was within the capacity, if there is one.
 
     No allocation was written since: the usage was not less at the time of the change.
     """
-    record, name = inventory.last_change, str(inventory.resource_class)
-    if record is None or not isinstance(record.change, InventoryChange):
+    name, uuid = str(inventory.resource_class), inventory.provider.uuid
+    records = [
+        replace(record, change=part(record.change, [name], NO_NAMES))
+        for record in inventory.changes
+    ]
+    provider = Provider(0, uuid, uuid, 0, None, uuid)
+    limits, used = {name: inventory.limits}, {name: inventory.used}
+    state = ProviderState(provider, limits, used, frozenset(), frozenset())
+    record = cause(uuid, state, records, partial(has_capacity, name, 0))
+    is_known = record and inventory.newest_at and inventory.newest_at <= record.at
+    if record is None or not is_known or not isinstance(record.change, InventoryChange):
         return ""
     before, after = record.change.before[name], record.change.after[name]
-    if before is None or after is None:
-        return ""
-    limits = Inventory(**{**asdict(inventory.limits), **before})
-    if not is_within_capacity(limits, inventory.used, 0):
-        return ""
     return f"{of_inventory(name, before, after)} {record.origin}; {inventory.used} were in use"
 
 

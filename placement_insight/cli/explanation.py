@@ -107,5 +107,7 @@ def records(documents: Sequence[Response], names: Names) -> Shown[Sequence[Respo
 
 
 def _refusal(explanation: Response) -> str:
-    """Return the sentence of a refusal, or its facts if it was too long to record."""
-    return printable(explanation.get("sentence", "")) or facts(explanation).human_readable()
+    """Return the sentence of a refusal and what changed, or its facts if it was too long."""
+    if not (sentence := explanation.get("sentence")):
+        return facts(explanation).human_readable()
+    return "\n".join(map(printable, filter(None, (sentence, explanation.get("change")))))

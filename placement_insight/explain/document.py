@@ -5,25 +5,19 @@ remedies have the field ``text`` with their sentence; it names providers that th
 identifies by UUID.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Any
 
 from placement.core.text import Names, timestamp
-from placement_insight.documents import Json, document
+from placement_insight.documents import Json, Response, document
 from placement_insight.explain.facts import Facts, ProviderName, TraitFacts, UnmetFacts
-from placement_insight.explain.model import Completeness, Explanation, Unmet
+from placement_insight.explain.model import Completeness, Explanation, FunnelRow, Unmet
 
 
-def as_json(
-    explanation: Explanation, added: Mapping[tuple[str, str], str] = MappingProxyType({})
-) -> Json:
-    """Return the JSON document of an explanation that was computed now.
-
-    ``added`` says when traits that a near miss must not have were added, by provider and trait.
-    """
+def as_json(explanation: Explanation) -> Json:
+    """Return the JSON document of an explanation that was computed now."""
     names, root = explanation.names, explanation.root
     return document(
         query=explanation.query,
@@ -41,13 +35,14 @@ def as_json(
                 "detail": _fields(row.facts, row.group),
                 "text": row.text(names),
                 "note": row.facts.note(names),
+                **_change(row),
             }
             for row in explanation.funnel
         ],
         near_misses=[
             {
                 **_fields(miss.root),
-                "unmet": [_unmet(unmet, names, added) for unmet in miss.unmet],
+                "unmet": [_unmet(unmet, names) for unmet in miss.unmet],
                 "text": miss.text(names),
                 "complete": miss.completeness is Completeness.CONFIRMED,
                 **({"cut": True} if miss.completeness is Completeness.CUT else {}),
@@ -89,8 +84,27 @@ def _fields(value: Facts | ProviderName | UnmetFacts, suffix: str = "") -> Json:
     )
 
 
-def _unmet(unmet: Unmet, names: Names, added: Mapping[tuple[str, str], str]) -> Json:
-    notes = [added[key] for name in unmet.names if (key := (unmet.provider.uuid, name)) in added]
+def _change(explained: FunnelRow | Unmet) -> Json:
+    return {"change": explained.change} if explained.change else {}
+
+
+def without_changes(explanation: Response) -> dict[str, Any]:
+    """Return a document for a reader who may not read what changed."""
+    misses = [
+        {**miss, "unmet": [_without_change(unmet) for unmet in miss["unmet"]]}
+        for miss in explanation.get("near_misses", ())
+    ]
+    rows = [_without_change(row) for row in explanation.get("funnel", ())]
+    parts = {"funnel": rows, "near_misses": misses}
+    present = {name: part for name, part in parts.items() if name in explanation}
+    return {**_without_change(explanation), **present}
+
+
+def _without_change(explained: Response) -> dict[str, Any]:
+    return {name: value for name, value in explained.items() if name != "change"}
+
+
+def _unmet(unmet: Unmet, names: Names) -> Json:
     facts: dict[str, Any] = {**_fields(unmet.facts)}
     amounts = facts.pop("amounts", {})
     return {
@@ -103,5 +117,5 @@ def _unmet(unmet: Unmet, names: Names, added: Mapping[tuple[str, str], str]) -> 
         **facts,
         **amounts,
         "text": unmet.text(names),
-        **({"note": "; ".join(notes)} if notes else {}),
+        **_change(unmet),
     }

@@ -140,7 +140,8 @@ def place(requirement: Requirement) -> int:
 class FunnelRow:
     """The number of roots that one requirement removes from the roots left by earlier rows.
 
-    ``group`` is the suffix. ``facts`` are about the existing providers.
+    ``group`` is the suffix. ``facts`` are about the existing providers. ``change`` is the sentence
+    of the recorded change that explains the row, empty if there is none.
     """
 
     requirement: Requirement
@@ -148,6 +149,7 @@ class FunnelRow:
     lost: int
     left: int
     facts: Facts
+    change: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -184,7 +186,7 @@ class Unmet:
     """A lack with its facts.
 
     ``shared`` is whether the provider is in another tree, which shares it with the root,
-    ``is_named`` whether another provider may be meant.
+    ``is_named`` whether another provider may be meant. ``change``: see ``FunnelRow``.
     """
 
     requirement: Requirement
@@ -194,6 +196,7 @@ class Unmet:
     facts: UnmetFacts
     shared: bool
     is_named: bool
+    change: str = ""
 
     def text(self, names: Names) -> str:
         """Return the requirement as amounts, or in words if it has no amounts."""

@@ -4,7 +4,7 @@ The texts are written from the document and not from the value, because a client
 document, and recorded requests are documents. Control characters in names are escaped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -67,26 +67,36 @@ def fitting_lines(document: Response) -> Iterator[str]:
 
 def funnel_lines(rows: Sequence[Response]) -> Iterator[str]:
     """Yield the rows of a funnel as lines with aligned columns."""
-    cells = [(f"{row['lost']:,}", row["text"], f"{row['left']:,}", row["note"]) for row in rows]
+    cells = [(f"{row['lost']:,}", row["text"], f"{row['left']:,}", _note(row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for lost, text, left, note in cells:
         line = f"  {lost:>{widths[0]}}  {text:<{widths[1]}}  {left:>{widths[2]}} left   {note}"
         yield printable(line.rstrip())
 
 
+def _note(row: Response) -> str:
+    return "; ".join(filter(None, (row["note"], row.get("change"))))
+
+
 # --- the roots and the changes
 
 
 def closest_line(miss: Response) -> str:
-    """Return the name of a near miss, and the requirements that it does not meet."""
-    return printable(f"{miss['name']} ({miss['text']})")
+    """Return the name of a near miss, what it does not meet, and in further lines since when."""
+    return _lines([f"{miss['name']} ({miss['text']})", *_changes(miss)])
 
 
 def unmet_lines(miss: Response) -> str:
-    """Return the requirements that a root does not meet, and their notes, equal ones once."""
-    lines = [unmet["text"] for unmet in miss["unmet"]]
-    lines += [unmet["note"] for unmet in miss["unmet"] if "note" in unmet]
-    return "\n".join(dict.fromkeys(map(printable, lines)))
+    """Return the requirements that a root does not meet, and what changed, equal ones once."""
+    return _lines([*(unmet["text"] for unmet in miss["unmet"]), *_changes(miss)])
+
+
+def _changes(miss: Response) -> Iterator[str]:
+    yield from (unmet["change"] for unmet in miss["unmet"] if "change" in unmet)
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(dict.fromkeys(map(printable, texts)))
 
 
 def _closest(misses: Sequence[Response]) -> Iterator[str]:

@@ -5,7 +5,8 @@ those with several. All others have no consumer. The oldest row of each of both 
 what is recorded completely: a start, or the oldest change that was not removed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -13,15 +14,23 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from placement.core.changes import AllocationsChange, Change, InventoryChange, TraitsChange
+from placement.core.changes import (
+    AllocationsChange,
+    Change,
+    InventoryChange,
+    ProviderChange,
+    TraitsChange,
+)
 from placement.db.clocks import utcnow
 from placement.db.store import Store
-from placement.db.tables import insight_change_providers, insight_changes
+from placement.db.tables import insight_change_providers, insight_changes, resource_providers
 from placement.db.transaction import Transaction
 from placement.db.writes import Write, chunks
+from placement_insight.history.causes import Question, Recorded
 from placement_insight.history.model import Record, change_of, uuids_of
 
 _START: Final = "start"
+_MOST: Final = 1000
 _CLOCKS_DIFFER: Final = timedelta(minutes=10)
 _ALLOCATIONS: Final = AllocationsChange.kind
 AUTHOR: Final = ("request_id", "global_request_id", "project_id", "user_id")
@@ -161,35 +170,59 @@ def find(tx: Transaction, filters: Filter) -> list[Record]:
     return [found[id_] for id_ in sorted(found, reverse=True)[: filters.limit]]
 
 
-def newest(
+def changes_of_kind(
     connection: sa.Connection,
     kind: type[InventoryChange] | type[TraitsChange],
-    uuids: Collection[str],
-) -> dict[tuple[str, str], Record]:
-    """Return the last changes of inventories, or additions of traits, by provider and name."""
-    found: dict[tuple[str, str], Record] = {}
+    uuids: Iterable[str],
+) -> dict[str, list[Record]]:
+    """Return the changes of a kind, by the UUID of the provider, the newest first."""
+    found: dict[str, list[Record]] = defaultdict(list)
     for some in chunks(sorted(uuids)):
         conditions = _columns.kind == kind.kind, _columns.provider_uuid.in_(some)
         for record in _records(connection, _NEWEST_FIRST.where(*conditions)):
             if isinstance(change := record.change, kind):
-                for name in change.after:
-                    found.setdefault((change.uuid, name), record)
+                found[change.uuid].append(record)
     return found
 
 
+def explaining(connection: sa.Connection, questions: Sequence[Question]) -> Recorded:
+    """Return the newest records that questions need.  Cost: one statement, at most 1000 rows."""
+    uuids = {uuid for question in questions for uuid in question.providers}
+    kinds = {kind.kind for question in questions for kind in question.kinds}
+    is_of_kind = _columns.kind.in_({*kinds, ProviderChange.kind})
+    own = sa.select(insight_changes, _columns.provider_uuid.label("of"))
+    several = sa.select(insight_changes, _reference.provider_uuid.label("of")).join(
+        insight_change_providers, _reference.change_id == _columns.id
+    )
+    both = sa.union_all(
+        own.where(_columns.provider_uuid.in_(uuids), is_of_kind),
+        several.where(_reference.provider_uuid.in_(uuids), is_of_kind),
+    ).subquery()
+    oldest = _IDS.where(_OF_ALLOCATIONS).order_by(_columns.id).limit(1).scalar_subquery()
+    provider = resource_providers.c
+    statement = (
+        sa.select(both, provider.generation, oldest.label("oldest"))
+        .outerjoin_from(both, resource_providers, provider.uuid == both.c.of)
+        .order_by(both.c.id.desc())
+        .limit(_MOST)
+    )
+    records: dict[str, list[Record]] = defaultdict(list)
+    generations: dict[str, int | None] = {}
+    first = 0
+    for row in connection.execute(statement):
+        records[row.of].append(_record(row))
+        generations[row.of], first = row.generation, row.oldest or 0
+    return Recorded(records, generations, first)
+
+
 def _records(connection: sa.Connection, statement: sa.Select[Any]) -> list[Record]:
-    return [
-        Record(
-            row.id,
-            row.created_at,
-            row.request_id,
-            row.global_request_id,
-            row.project_id,
-            row.user_id,
-            change_of(row.kind, row.provider_uuid, row.consumer_uuid, row.change),
-        )
-        for row in connection.execute(statement)
-    ]
+    return [_record(row) for row in connection.execute(statement)]
+
+
+def _record(row: sa.Row[Any]) -> Record:
+    author = {name: getattr(row, name) for name in AUTHOR}
+    change = change_of(row.kind, row.provider_uuid, row.consumer_uuid, row.change)
+    return Record(id=row.id, at=row.created_at, change=change, **author)
 
 
 def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:

@@ -16,6 +16,7 @@ from placement.schemas.base import NAME, Schema, always, closed
 from placement_insight import policies, queries
 from placement_insight.documents import Json, document
 from placement_insight.explain import unknown_names
+from placement_insight.explain.document import without_changes
 from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, sql, summary
 from placement_insight.explain.records.model import (
@@ -74,9 +75,13 @@ def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
 
 
 def recorded_requests(
-    requests: Sequence[RecordedRequest], limit: int | None = None, request_id: str = ""
+    requests: Sequence[RecordedRequest],
+    limit: int | None = None,
+    request_id: str = "",
+    *,
+    shows_changes: bool,
 ) -> Json:
-    """Return the document of recorded requests.
+    """Return the document of recorded requests, with the changes that explain them or without.
 
     If they are the records of a ``request_id``, their ids and times are those of its requests.
     ``next`` is the marker of the next page. It is None if this page has fewer than ``limit``
@@ -84,14 +89,19 @@ def recorded_requests(
     """
     is_full = limit is not None and len(requests) == limit
     return document(
-        requests=[recorded_request(record, request_id) for record in requests],
+        requests=[
+            recorded_request(record, request_id, shows_changes=shows_changes)
+            for record in requests
+        ],
         next=str(requests[-1].id) if is_full else None,
     )
 
 
-def recorded_request(record: RecordedRequest, request_id: str) -> Json:
+def recorded_request(record: RecordedRequest, request_id: str, *, shows_changes: bool) -> Json:
     """Return the document of a recorded request."""
     explanation = json.loads(record.explanation)
+    if not shows_changes:
+        explanation = without_changes(explanation)
     is_claim = record.kind in OF_WRITES
     claim = json.loads(record.claim) if is_claim and record.claim else None
     if claim is not None and (sentence := refusals.sentence(explanation, claim)):
@@ -132,7 +142,9 @@ def list_requests(request: Request) -> webob.Response:
     criteria = recorded_filter(queries.values(request, _REQUESTS))
     reports_of(request).write_counts()
     recorded = sql.find(request.services.store, criteria)
-    return json_response(request, recorded_requests(recorded, criteria.limit))
+    shows_changes = request.may(policies.CHANGES)
+    body = recorded_requests(recorded, criteria.limit, shows_changes=shows_changes)
+    return json_response(request, body)
 
 
 @accepts_json
@@ -155,4 +167,6 @@ def show_request(request: Request) -> webob.Response:
     reports_of(request).write_counts()
     request_id = request.route["request_id"]
     recorded = sql.of_request(request.services.store, request_id)
-    return json_response(request, recorded_requests(recorded, request_id=request_id))
+    shows_changes = request.may(policies.CHANGES)
+    body = recorded_requests(recorded, request_id=request_id, shows_changes=shows_changes)
+    return json_response(request, body)

@@ -15,19 +15,21 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 from weakref import WeakMethod, WeakSet
 
 from placement import exception
-from placement.db.resources.providers import provider_names
 from placement.db.store import Store
+from placement.db.transaction import Transaction
 from placement_insight.documents import document
 from placement_insight.explain.records import sql
 from placement_insight.explain.records.model import RecordedRequest, equal_key, first_id
+
+_Read = TypeVar("_Read")
 
 LOG = logging.getLogger(__name__)
 
@@ -175,12 +177,12 @@ class Recorder:
             with self._counting:
                 allowance.left -= self._thread_time() - start
 
-    def provider_names(self, uuids: Iterable[str]) -> Mapping[str, str]:
-        """Return the names of providers by UUID, none if they cannot be read.  Never raises."""
+    def read(self, read: Callable[[Transaction], _Read], without: _Read) -> _Read:
+        """Return what a report adds, ``without`` if it cannot be read.  Never raises."""
         try:
-            return self._store.read_once(lambda tx: provider_names(tx.connection, uuids))
+            return self._store.read_once(read)
         except Exception:  # a line without names is better than none
-            return {}
+            return without
 
     def record(self, record: RecordedRequest) -> None:
         """Add the record to those that a timer writes, or count it in an equal one.

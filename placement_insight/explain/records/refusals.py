@@ -10,6 +10,7 @@ from placement.core.model import ConsumerClaim
 from placement.core.text import Names
 from placement_insight.documents import Response
 from placement_insight.explain.unknown_names import UNKNOWN_CLASS
+from placement_insight.history.causes import Past, has_capacity, has_inventories, has_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class Refusal:
         """Return the sentence; a provider is its name, the consumer a noun and a UUID or empty."""
         raise NotImplementedError
 
+    def is_met(self, _state: Past) -> bool:
+        """Return whether a provider in a state, without the consumer, is no reason to refuse."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Capacity(Refusal):
@@ -78,6 +83,9 @@ class Capacity(Refusal):
         free += f", and {own} of its own" if own else ""
         return f"{self.provider} has {free}, {_amount(self.needed)} claimed by {consumer}"
 
+    def is_met(self, state: Past) -> bool:
+        return has_capacity(self.resource_class, self.needed, state)
+
 
 @dataclass(frozen=True, slots=True)
 class Unit(Refusal):
@@ -95,6 +103,9 @@ class Unit(Refusal):
     def sentence(self, consumer: str) -> str:
         claimed = f"{_amount(self.needed)} claimed by {consumer}"
         return f"{self.provider} allows {self._rule}, {claimed}"
+
+    def is_met(self, state: Past) -> bool:
+        return has_units(self.resource_class, self.needed, state)
 
     @property
     def _rule(self) -> str:
@@ -119,6 +130,9 @@ class NoInventory(Refusal):
         names = " or ".join(self.resource_classes)
         return f"{self.provider} has no inventory of {names}{_claimed(consumer)}"
 
+    def is_met(self, state: Past) -> bool:
+        return has_inventories(self.resource_classes, state)
+
 
 @dataclass(frozen=True, slots=True)
 class NoProvider(Refusal):
@@ -129,6 +143,9 @@ class NoProvider(Refusal):
 
     def sentence(self, consumer: str) -> str:
         return f"provider {self.provider} does not exist{_claimed(consumer)}"
+
+    def is_met(self, state: Past) -> bool:
+        return state is not None
 
 
 @dataclass(frozen=True, slots=True)

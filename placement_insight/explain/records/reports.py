@@ -18,12 +18,14 @@ from placement.core.model import ConsumerClaim
 from placement.core.request import CandidateRequest
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import Names, printable
+from placement.db.resources.providers import provider_names
 from placement.events import Metric
 from placement.http.request import REQUEST_ID, Request
 from placement.surface import Reports
 from placement_insight import queries
 from placement_insight.documents import Json, document
 from placement_insight.explain import explain, unknown_names
+from placement_insight.explain.causes import change_of_refusal, with_changes
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question
 from placement_insight.explain.group_numbers import comparable
@@ -118,6 +120,11 @@ class OperatorReports(Reports):
     explained: dict[tuple[str, str], _Explained] = field(default_factory=dict)
 
     @property
+    def records_changes(self) -> bool:
+        """Whether records have changes, which have the ids of users."""
+        return self.is_recording and self.recorder.records_users
+
+    @property
     def is_recording(self) -> bool:
         """Whether requests are recorded."""
         return self.recorder.is_enabled
@@ -171,13 +178,24 @@ class OperatorReports(Reports):
                     if len(self.explained) >= MOST_EXPLAINED:
                         self.explained.clear()
                     question = Question(candidate_request, query, version)
-                    facts = _explained(snapshot, question, key)
+                    facts = self._explained(snapshot, question, key)
                     self.explained[key] = ref(snapshot), facts
         if facts:
             return facts
         explanation = document(sentence=_SENTENCE)
         not_explained = _of_query(NO_CANDIDATES, NOT_EXPLAINED, explanation, query, key)
         return not_explained._replace(line=_SENTENCE)
+
+    def _explained(self, snapshot: Snapshot, question: Question, key: tuple[str, str]) -> _Facts:
+        explanation = explain.explained(snapshot, question)
+        if self.records_changes:
+            read = partial(with_changes, snapshot=snapshot, explanation=explanation)
+            explanation = self.recorder.read(read, explanation)
+        explained = as_json(explanation)
+        last = explanation.last
+        subject = summary.subject(last.names if last else ())
+        facts = _of_query(NO_CANDIDATES, explanation.reason, explained, question.query, key)
+        return facts._replace(subject=subject, line=as_line(explained))
 
     @contextmanager
     def invalid_names_of(
@@ -242,8 +260,10 @@ class OperatorReports(Reports):
         provider = str(refusal.facts.get("provider", ""))
         claimed = {uuid for claim in claims for uuid in claim.resources}
         if missing := (claimed | {provider} - {""}) - names.keys():
-            names = {**names, **self.recorder.provider_names(missing)}
-        explanation = refusal.document(names)
+            unnamed = dict[str, str]()
+            read = self.recorder.read(lambda tx: provider_names(tx.connection, missing), unnamed)
+            names = {**names, **read}
+        explanation = refusal.document(names) | self._change(refusal)
         claim = refusals.claim(refusal, claims, names)
         if not self.recorder.records_users:
             claim.pop("user_id", None)
@@ -263,6 +283,15 @@ class OperatorReports(Reports):
             written=written,
         )
         self._record(request, at, facts)
+
+    def _change(self, refusal: refusals.Refusal) -> Json:
+        """Return the change that explains a refusal, if it is recorded and the rate admits it."""
+        change = ""
+        if self.records_changes and not refusal.is_race:
+            with self.recorder.explanation(refusal.code) as is_admitted:
+                if is_admitted:
+                    change = self.recorder.read(partial(change_of_refusal, refusal=refusal), "")
+        return {"change": change} if change else {}
 
     @contextmanager
     def name_conflicts_of(self, request: Request, name: str, uuid: str) -> Iterator[None]:
@@ -320,15 +349,6 @@ class OperatorReports(Reports):
 def reports_of(request: Request) -> OperatorReports:
     """Return the reports of the process; the routes of this package are served with them only."""
     return cast("OperatorReports", request.services.reports)
-
-
-def _explained(snapshot: Snapshot, question: Question, key: tuple[str, str]) -> _Facts:
-    explanation = explain.explained(snapshot, question)
-    explained = as_json(explanation)
-    last = explanation.last
-    subject = summary.subject(last.names if last else ())
-    facts = _of_query(NO_CANDIDATES, explanation.reason, explained, question.query, key)
-    return facts._replace(subject=subject, line=as_line(explained))
 
 
 def _of_query(

@@ -28,8 +28,7 @@ INTERNAL = {
         *("schemas", "parse", "microversion", "exception", "http", "placement_insight.times"),
     },
     "placement_insight.history": {*_SERVICE, "placement_insight.history"},
-    "placement_insight.explain": {*_SERVICE, "placement_insight.explain"},
-    "placement_insight.explain.http": {
+    "placement_insight.explain": {
         *(*_SERVICE, "placement_insight.explain", "placement_insight.history"),
     },
     "placement_insight.audit": {

@@ -19,6 +19,7 @@ MODULES = [*modules_of("placement"), *modules_of("placement_insight")]
 NAMED_IN = {
     "core.request": "isolate, same_subtree and nested, which the search and the responses read",
     "core.search.filters": "several MemberOf of the unsuffixed group make an InEach; Amount",
+    "placement_insight.explain.causes": "what an earlier state of a provider has to have",
     "placement_insight.explain.changes": "a group without resources leaves its same_subtree",
     "placement_insight.explain.closest_assignment": "an inventory that was added is absent before",
     "placement_insight.explain.funnel_facts": "facts of some kinds, in addition to the sentence",

@@ -234,6 +234,6 @@ def test_a_disabled_host_has_the_change_that_disabled_it(story):
     for parameter in ("required", "root_required"):
         query = f"resources=VCPU:1&{parameter}=!COMPUTE_STATUS_DISABLED&in_tree={HOST}"
         (miss,) = story.get(f"/insight/explanation?{query}").json["near_misses"]
-        assert [each.get("note") for each in miss["unmet"]] == [
-            f"COMPUTE_STATUS_DISABLED added at {change['at']}, {request}"
+        assert [each.get("change") for each in miss["unmet"]] == [
+            f"cn1: trait COMPUTE_STATUS_DISABLED added at {change['at']}, {request}"
         ]

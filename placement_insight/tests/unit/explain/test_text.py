@@ -166,6 +166,6 @@ def test_what_was_not_determined_is_said():
 
 def test_an_explanation_that_was_too_long_to_record_has_its_reason():
     stored = replace(record(), explanation='{"truncated": true, "length": 9}')
-    fields = recorded(recorded_request(stored, "req-0"), {}, "openstack")
+    fields = recorded(recorded_request(stored, "req-0", shows_changes=True), {}, "openstack")
     assert fields["reason"] == "capacity"
     assert fields["query"].human_readable() == "resources=VCPU:1"
