@@ -54,6 +54,7 @@ from placement_insight.audit.servers import (
     Trees,
     on_other_hosts,
 )
+from placement_insight.hosts import SERVER_CLASSES
 
 FEW: Final = 10
 ORPHANED: Final = OrphanedConsumer.code
@@ -68,13 +69,10 @@ _CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
 _WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _CHANGED: Final = "the server changed while it was compared"
-_FAILED: Final = "its migration failed, and nova may still count it"
+_FAILED: Final = "its migration did not complete, and nova may still count it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
-_ALL: Final = ", and its devices and shared storage, which nova-manage leaves out"
-_CREATE: Final = "create its allocations from its flavor"
-_CREATE_WITH_DEVICES: Final = (
-    "create its allocations, including those of its devices, which nova-manage leaves out"
-)
+_ALL: Final = ", including those of devices and shared storage, which nova-manage does not create"
+_CREATE: Final = "create its allocations from its flavor; nova-manage leaves out those of ports"
 
 
 class LiveFindings(NamedTuple):
@@ -176,17 +174,11 @@ class Comparison:
                 continue
             self.missing += not not_covered
             if not_covered:
-                self._not_compared(ORPHANED, not_covered)
+                self.skipped[NotCompared, ORPHANED, not_covered] += 1
             elif too_new:
-                self._left_out(ORPHANED, too_new)
+                self.skipped[LeftOut, ORPHANED, too_new] += 1
             else:
                 self.orphans.append(consumer)
-
-    def _not_compared(self, code: str, reason: str, number: int = 1) -> None:
-        self.skipped[NotCompared, code, reason] += number
-
-    def _left_out(self, code: str, reason: str) -> None:
-        self.skipped[LeftOut, code, reason] += 1
 
     def _too_new(self, consumer: ListedConsumer) -> str:
         """Return why a consumer is too new to be compared, empty if it is not."""
@@ -201,12 +193,11 @@ class Comparison:
         if may_be_unlisted and consumer.allocations.keys() - self._answering:
             return _CELL_DOWN
         type_ = consumer.type or UNKNOWN_TYPE
-        if type_ in self._live.types:
+        is_untyped = consumer.type is None and self._live.covers_untyped
+        is_on_nova = is_untyped and not self._on_nova.isdisjoint(consumer.allocations)
+        if type_ in self._live.types or is_on_nova:
             return ""
-        if consumer.type is None and not self._on_nova.isdisjoint(consumer.allocations):
-            return ""
-        is_elsewhere = consumer.type is None and self._live.covers_untyped
-        where = " outside of its hosts" if is_elsewhere else ""
+        where = " outside of its hosts" if is_untyped else ""
         return f"the list does not cover the consumer type {type_}{where} (--type {type_})"
 
     def _compare_with_host(self, consumer: ListedConsumer, place: Place, too_new: str) -> None:
@@ -218,7 +209,7 @@ class Comparison:
         uuid, roots = consumer.uuid.lower(), self._providers.roots
         if isinstance(place, Hidden):
             for kind in (DoubledConsumer, AllocationsOnOtherHost):
-                self._not_compared(kind.code, place.reason)
+                self.skipped[NotCompared, kind.code, place.reason] += 1
         if not isinstance(place, RunsOn | Moves):
             # a file has no hosts of a cell that is down
             return self._claimants.add_hidden(consumer)
@@ -232,11 +223,11 @@ class Comparison:
         doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
         hypervisors_ = self._live.hypervisors
         if doubled and isinstance(place, Moves):
-            self._not_compared(DoubledConsumer.code, MOVING)
+            self.skipped[NotCompared, DoubledConsumer.code, MOVING] += 1
         elif doubled and isinstance(hypervisors_, Unread) and uuid in self._live.evacuated:
-            self._not_compared(DoubledConsumer.code, hypervisors_.reason)
+            self.skipped[NotCompared, DoubledConsumer.code, hypervisors_.reason] += 1
         elif doubled and too_new:
-            self._left_out(DoubledConsumer.code, too_new)
+            self.skipped[LeftOut, DoubledConsumer.code, too_new] += 1
         else:
             self._doubled += doubled
         return None
@@ -248,16 +239,15 @@ class Comparison:
         code, uuid, host = AllocationsOnOtherHost.code, consumer.uuid.lower(), place.host
         self._claimants.add(uuid, self._hosts.get(host), consumer)
         if isinstance(place, Moves):
-            self._not_compared(code, MOVING)
+            self.skipped[NotCompared, code, MOVING] += 1
         elif host not in self._known_names:
-            self._not_compared(code, NO_PROVIDER)
+            self.skipped[NotCompared, code, NO_PROVIDER] += 1
         elif too_new:
-            self._left_out(code, too_new)
+            self.skipped[LeftOut, code, too_new] += 1
         else:
-            on_one_root = len(consumer.allocations) == 1 and trees.keys() == {
-                *consumer.allocations
-            }
-            host_alone = on_one_root and not place.has_devices
+            (uuid_, amounts), *others = consumer.allocations.items()
+            is_plain = uuid_ in trees and amounts.keys() <= SERVER_CLASSES
+            host_alone = is_plain and not (others or place.has_devices)
             listed = ", ".join(self._providers.names[root] for root in trees) or "none"
             self._suspects[uuid] = AllocationsOnOtherHost.of(
                 consumer,
@@ -278,16 +268,16 @@ class Comparison:
         """Compare a server that has no allocations; nova reserves its bare metal node."""
         code = ServerWithoutAllocations.code
         if isinstance(place, Hidden):
-            self._not_compared(code, place.reason)
+            self.skipped[NotCompared, code, place.reason] += 1
             self._claimants.add_hidden(None)
         if not isinstance(place, RunsOn | Moves) or is_bare_metal(place.host):
             return
         host = self._hosts.get(place.host)
         self._claimants.add(uuid, host, None)
         if isinstance(place, Moves):
-            self._not_compared(code, MOVING)
+            self.skipped[NotCompared, code, MOVING] += 1
         elif place.host not in self._known_names:
-            self._not_compared(code, NO_PROVIDER)
+            self.skipped[NotCompared, code, NO_PROVIDER] += 1
         else:
             devices = place.has_devices
             self._suspects[uuid] = ServerWithoutAllocations(
@@ -295,7 +285,7 @@ class Comparison:
                 host=Named(host, self._providers.names.get(host or "", place.host)),
                 host_alone=None if devices is None else not devices,
                 cause=f"the server is on {place.host}, whose capacity can be claimed again",
-                repair=_CREATE_WITH_DEVICES if devices else _CREATE,
+                repair=f"create its allocations{_ALL}" if devices else _CREATE,
             )
 
     def check_list(self) -> None:
@@ -337,7 +327,7 @@ class Comparison:
             if now.get(uuid) == self._live.places[uuid]:
                 confirmed[uuid] = suspect
             else:
-                self._not_compared(suspect.code, _CHANGED)
+                self.skipped[NotCompared, suspect.code, _CHANGED] += 1
                 self._claimants.changed.add(uuid)
         return confirmed
 
@@ -361,10 +351,10 @@ class Comparison:
                 held += ((consumer, reason) for consumer in of_server)
         for consumer, reason in held:
             if consumer.uuid.lower() not in self._live.places:
-                self._left_out(ORPHANED, reason)
+                self.skipped[LeftOut, ORPHANED, reason] += 1
         orphans = [each for each in unneeded if each.uuid.lower() not in self._live.places]
-        for _ in range(len(unneeded) - len(orphans)):
-            self._left_out(ORPHANED, _FAILED)  # nova may still count them
+        if over := len(unneeded) - len(orphans):
+            self.skipped[LeftOut, ORPHANED, _FAILED] += over
         return orphans
 
     def _confirmed_orphans(self, orphans: Sequence[ListedConsumer]) -> Sequence[ListedConsumer]:
@@ -386,7 +376,7 @@ class Comparison:
         alive = self._live.current_places(sorted(requested)).keys()
         for orphan in orphans:
             if servers[orphan.uuid] in alive:
-                self._left_out(ORPHANED, _UNLISTED)
+                self.skipped[LeftOut, ORPHANED, _UNLISTED] += 1
         return [orphan for orphan in orphans if servers[orphan.uuid] not in alive]
 
     def of_hosts(self) -> Sequence[Finding]:
@@ -396,17 +386,17 @@ class Comparison:
             return ()
         if isinstance(live.hypervisors, Unread):
             for kind in (ProviderWithoutHypervisor, StatusOfNova, AggregatesOfNova):
-                self._not_compared(kind.code, live.hypervisors.reason, len(providers.hosts))
+                row = (NotCompared, kind.code, live.hypervisors.reason)
+                self.skipped[row] += len(providers.hosts)
             return ()
         found = list(hypervisors(live.hypervisors, providers))
         if isinstance(live.aggregates, Unread):
-            self._not_compared(
-                AggregatesOfNova.code, live.aggregates.reason, len(live.hypervisors)
-            )
+            row = (NotCompared, AggregatesOfNova.code, live.aggregates.reason)
+            self.skipped[row] += len(live.hypervisors)
             return found
         for each in aggregates(live.aggregates, live.hypervisors, providers, live.service_of):
             if isinstance(each, Unread):
-                self._not_compared(AggregatesOfNova.code, each.reason)
+                self.skipped[NotCompared, AggregatesOfNova.code, each.reason] += 1
             else:
                 found.append(each)
         return found

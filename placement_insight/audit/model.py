@@ -57,7 +57,7 @@ class NoHost:
 
 @dataclass(frozen=True, slots=True)
 class FailedMigration:
-    """A migration that failed, which may have a claim."""
+    """A migration that failed, or stopped with its nova-compute; it may have a claim."""
 
 
 Place = RunsOn | Moves | Hidden | NoHost | FailedMigration

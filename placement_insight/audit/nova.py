@@ -37,14 +37,9 @@ from placement_insight.documents import Response
 from placement_insight.hosts import SERVER_CLASSES
 from placement_insight.nova_lists import InvalidPage, NovaList, pages
 
-SERVERS_VERSION: Final = "2.69"
-MIGRATIONS_VERSION: Final = "2.59"
-HYPERVISORS_VERSION: Final = "2.53"
-AGGREGATES_VERSION: Final = "2.41"
-
-_SERVERS = NovaList("/servers/detail", "servers", "id", SERVERS_VERSION)
-_HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", HYPERVISORS_VERSION)
-_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", MIGRATIONS_VERSION)
+_SERVERS = NovaList("/servers/detail", "servers", "id", "2.69")
+_HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", "2.53")
+_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", "2.59")
 
 _ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
 """The states of a migration that ended without a claim."""
@@ -94,24 +89,15 @@ def read_nova(
     """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
     with _translated():
         compute = connection.compute
-        migrations = list(pages(compute, _MIGRATIONS, {}))
+        before = list(pages(compute, _MIGRATIONS, {}))
         listed = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
-        migrations.extend(pages(compute, _MIGRATIONS, {}))
+        after = list(pages(compute, _MIGRATIONS, {}))
         hypervisors = _hypervisors(compute)
         aggregates = _aggregates(connection)
-    moving, places = set(), dict[str, Place]()
-    for row in migrations:
-        if row.get("status") in _FAILED:
-            places[_uuid_of_row(row, "uuid")] = FailedMigration()
-        elif row.get("status") not in _ENDED:
-            places[_uuid_of_row(row, "uuid")] = NoHost()
-            moving.add(row.get("instance_uuid"))
-    for row in listed:
-        uuid = _uuid_of_row(row, "id")
-        places[uuid] = _place(row, is_moving=uuid in moving)
+    migrations = [*before, *after]
     return ListOfNova(
-        places,
+        _places(before, listed, after),
         listed_at,
         types,
         hypervisors,
@@ -131,11 +117,45 @@ def read_nova(
     )
 
 
+def _places(
+    before: Iterable[Response], listed: Iterable[Response], after: Iterable[Response]
+) -> Mapping[str, Place]:
+    """Return the places of the servers, and of the migrations listed before and after them.
+
+    If nova-compute stops during a move, the migration can stay in progress for ever. A server
+    that had no task between both lists stays on its host.
+    """
+    places: dict[str, Place] = {
+        _uuid_of_row(row, "uuid"): FailedMigration()
+        for row in (*before, *after)
+        if row.get("status") in _FAILED
+    }
+    first, second = (
+        {
+            _uuid_of_row(row, "uuid"): row.get("instance_uuid")
+            for row in rows
+            if row.get("status") not in _ENDED | _FAILED
+        }
+        for rows in (before, after)
+    )
+    lasting = first.keys() & second.keys()
+    moving = {server for uuid, server in (first | second).items() if uuid not in lasting}
+    for row in listed:
+        uuid = _uuid_of_row(row, "id")
+        places[uuid] = _place(row, is_moving=uuid in moving)
+    for uuid, server in (first | second).items():
+        place = places.get(server or "")
+        if uuid not in lasting or isinstance(place, Moves | Hidden):
+            places.setdefault(uuid, NoHost())
+        elif place:  # without server, the claim of the migration is an orphan
+            places[uuid] = FailedMigration()
+    return places
+
+
 def _evacuated(migrations: Iterable[Response]) -> Mapping[str, Collection[str]]:
     """Return the hosts that servers were evacuated from and that have not cleaned up.
 
-    The status is "done" until nova-compute starts on the source again, removes the server and its
-    allocations, and sets "completed".
+    Nova-compute does when it starts on the source again, and sets the status "completed".
     """
     sources: dict[str, set[str]] = defaultdict(set)
     for row in migrations:
@@ -163,9 +183,7 @@ def _hypervisors(compute: Proxy) -> Mapping[str, Hypervisor] | Unread:
 
 def _aggregates(connection: Connection) -> Mapping[str, NovaAggregate] | Unread:
     """Return the aggregates of nova by UUID."""
-    response = connection.compute.get(
-        "/os-aggregates", microversion=AGGREGATES_VERSION, skip_cache=True
-    )
+    response = connection.compute.get("/os-aggregates", microversion="2.41", skip_cache=True)
     try:
         exceptions.raise_from_response(response)
         return {
@@ -195,7 +213,7 @@ def current_places(connection: Connection, uuids: Iterable[str]) -> Mapping[str,
     with _translated():
         for uuid in uuids:
             response = connection.compute.get(
-                f"/servers/{uuid}", microversion=SERVERS_VERSION, skip_cache=True
+                f"/servers/{uuid}", microversion=_SERVERS.version, skip_cache=True
             )
             try:
                 document = response.json()
@@ -213,7 +231,7 @@ def service_of(connection: Connection, hypervisor: str) -> str | None:
     """Return the compute service of a hypervisor, None if nova does not return it."""
     path = f"/os-hypervisors/{hypervisor}"
     try:
-        response = connection.compute.get(path, microversion=HYPERVISORS_VERSION)
+        response = connection.compute.get(path, microversion=_HYPERVISORS.version)
         return str(response.json()["hypervisor"]["service"]["host"])
     except (exceptions.SDKException, ClientException, KeyError, TypeError, ValueError):
         return None

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 from placement.core.claims import Amounts
 from placement.core.text import timestamp
 from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.finding import Claim, Commands, Finding, InLivePlan, Named
 from placement_insight.audit.model import AuditedProviders, LiveConsumers, listed_hypervisors
-
-_HEAL: Final = "nova-manage placement heal_allocations --instance"
 
 Trees = Mapping[str, Mapping[str, Mapping[str, int]]]
 """Allocations by the UUIDs of the root and of the provider."""
@@ -58,13 +56,15 @@ class DoubledConsumer(OfConsumer, InLivePlan, code="doubled_consumer"):
 
 
 class OfServer(InLivePlan):
-    """A server without a claim on its host; a ``migration`` that ended may have this claim.
+    """A server without a claim on its host; a ``migration`` that is over may have this claim.
 
     ``host_alone`` is whether the server needs nothing but amounts of its host: of other servers,
     nova-manage refuses to create the allocations, or forgets those of devices and shared storage.
     """
 
     taken_over: ClassVar[str] = "move the allocations of the migration to the server"
+    show: ClassVar[str] = "server show"
+    option: ClassVar[str] = ""
 
     consumer: str
     host: Named
@@ -74,34 +74,29 @@ class OfServer(InLivePlan):
     def taking_over(self, migration: ListedConsumer) -> Self:
         """Return the finding whose repair moves the claim of the migration to the server."""
         claim = Claim(migration.uuid, migration.generation, migration.allocations)
-        cause = f"{self.cause}; the migration {migration.uuid}, which ended, has a claim there"
+        cause = f"{self.cause}; the migration {migration.uuid} has a claim there"
         return replace(self, migration=claim, cause=cause, repair=self.taken_over)
-
-
-class AllocationsOnOtherHost(OfConsumer, OfServer, code="allocations_on_other_host"):
-    """A server with allocations, but none on its host."""
-
-    taken_over = f"{OfServer.taken_over}, and release its other allocations"
-
-    def first_command(self, commands: Commands) -> str:
-        """Return the command with which the repair begins."""
-        if self.migration:
-            return super().first_command(commands)
-        if self.host_alone:
-            return f"{_HEAL} {self.consumer} --force"
-        return commands.of_openstack("resource provider allocation show", self.consumer)
-
-
-class ServerWithoutAllocations(OfServer, code="server_without_allocations"):
-    """A server with a host and without allocations."""
 
     def first_command(self, commands: Commands) -> str:
         """Return the command with which the repair begins."""
         if self.migration:
             return super().first_command(commands)
         if self.host_alone is False:
-            return commands.of_openstack("server show", self.consumer)
-        return f"{_HEAL} {self.consumer}{'' if self.host_alone else ' --dry-run'}"
+            return commands.of_openstack(self.show, self.consumer)
+        option = " --dry-run" if self.host_alone is None else self.option
+        return f"nova-manage placement heal_allocations --instance {self.consumer}{option}"
+
+
+class AllocationsOnOtherHost(OfConsumer, OfServer, code="allocations_on_other_host"):
+    """A server with allocations, but none on its host."""
+
+    taken_over = f"{OfServer.taken_over}, and release its other allocations"
+    show = "resource provider allocation show"
+    option = " --force"
+
+
+class ServerWithoutAllocations(OfServer, code="server_without_allocations"):
+    """A server with a host and without allocations."""
 
 
 def on_other_hosts(

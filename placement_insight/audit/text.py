@@ -21,9 +21,6 @@ _SEVERITIES: Final = (ERROR, WARNING, NOTICE)
 _NOTHING: Final = "Nothing found"
 _MOST_TEXTS: Final = 2  # of the causes, and of the repairs, of a code
 
-Count = tuple[int, str]
-"""A number, and the words after it."""
-
 Group = Sequence[Finding]
 """A finding, or all findings of a code about the classes of one provider."""
 
@@ -40,7 +37,9 @@ def findings_text(
     """
     groups = by_provider(findings)
     lines = [*map(fit, summary(groups, truncated, skipped))]
-    for _, similar in groupby(groups, _repair):
+    for _, similar in groupby(
+        groups, lambda group: (group[0].code, group[0].repair, group[0].repair_command)
+    ):
         lines.append("")
         for group in similar:
             lines += map(fit, _lines(group))
@@ -102,10 +101,6 @@ def _most_frequent(texts: Iterable[str]) -> Iterator[str]:
         yield text if len(ranked) == 1 else f"{text} ({number})"
     if others := len(ranked[_MOST_TEXTS:]):
         yield f"{others} more"
-
-
-def _repair(group: Group) -> tuple[str, str, str]:
-    return group[0].code, group[0].repair, group[0].repair_command
 
 
 def summary(
@@ -213,8 +208,8 @@ def _members(members: Mapping[str, object], names: Names) -> str:
     return comma.join(texts) or "none"
 
 
-def aligned(counts: Iterable[Count]) -> list[str]:
-    """Return a printable line for each count, with the numbers aligned to the right.
+def aligned(counts: Iterable[tuple[int, str]]) -> list[str]:
+    """Return a printable line for each number and text, with the numbers aligned to the right.
 
     >>> aligned([(12, "actions"), (3, "skipped")])
     ['12 actions', ' 3 skipped']

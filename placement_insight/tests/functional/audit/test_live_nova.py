@@ -34,6 +34,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK60Warning"),
 ]
 
+NO_MIGRATIONS = '{"migrations": []}'
+
 
 @pytest.fixture
 def nova(monkeypatch):
@@ -106,7 +108,7 @@ def test_the_consumer_of_a_migration_is_alive(store, host, nova, audit, type_):
     assert nova.shows == []
 
 
-@pytest.mark.parametrize("status", ["error", "failed"])
+@pytest.mark.parametrize("status", ["error", "failed", "migrating"])
 def test_the_claim_of_a_failed_migration_that_no_server_needs_is_left_out(
     store, host, *, nova, run_audit, plan, status
 ):
@@ -119,7 +121,7 @@ def test_the_claim_of_a_failed_migration_that_no_server_needs_is_left_out(
     nova.hypervisors = [hypervisor(each.uuid, each.name) for each in (host, target)]
     findings, left_out = details(run_audit)
     assert claim_of_source not in str(findings)
-    reason = "its migration failed, and nova may still count it"
+    reason = "its migration did not complete, and nova may still count it"
     assert [(row["count"], row["code"], row["reason"]) for row in left_out] == [
         (1, "orphaned_consumer", reason)
     ]
@@ -132,7 +134,7 @@ def test_a_migration_of_a_cell_that_was_down_for_a_moment_is_alive(store, host, 
     consumer = instance(store, host, type="MIGRATION")
     nova.servers = [server(host.consumer)]
     nova.migrations = [migration(consumer, host.consumer)]
-    nova.failures = {1: '{"migrations": []}'}
+    nova.failures = {1: NO_MIGRATIONS}
     assert audit() == []
 
 
@@ -160,8 +162,11 @@ def test_consumers_without_type_are_alive_while_a_cell_is_down(store, host, nova
 def test_an_instance_on_two_hosts(store, host, *, nova, audit, status, task_state, is_found):
     consumer = instance(store, host, Host(store))
     nova.servers = [server(consumer, host.name, status, task_state)]
-    assert audit() == ([("doubled_consumer", consumer)] if is_found else [])
+    found = [("doubled_consumer", consumer)] if is_found else []
+    assert audit() == found
     nova.migrations = [migration(uuid(), consumer)]
+    assert audit() == found  # its nova-compute stopped: it stays in progress
+    nova.failures = {len(nova.lists) + 1: NO_MIGRATIONS}  # it began after the first list
     assert audit() == []
 
 
@@ -169,7 +174,7 @@ def test_an_instance_on_two_hosts(store, host, *, nova, audit, status, task_stat
 
 
 @pytest.mark.parametrize("type_", ["MIGRATION", None])
-@pytest.mark.parametrize("status", ["cancelled", "error", "failed"])
+@pytest.mark.parametrize("status", ["cancelled", "error", "failed", "migrating"])
 @pytest.mark.parametrize("vcpus", [0, 2, 3])
 def test_a_server_takes_over_the_claim_of_its_migration(
     store, host, *, nova, run_audit, plan, apply, type_, status, vcpus
@@ -188,6 +193,7 @@ def test_a_server_takes_over_the_claim_of_its_migration(
     code = "allocations_on_other_host" if vcpus else "server_without_allocations"
     assert (finding["code"], finding["rows"]["consumer"]) == (code, consumer)
     assert finding["rows"]["migration"]["uuid"] == claim_of_source
+    assert finding["cause"].endswith(f"; the migration {claim_of_source} has a claim there")
     before = image(store)
     run_audit("--live", "nova", "--plan", plan)
     assert apply(plan) == (1, 0, 0)
@@ -237,13 +243,14 @@ def test_no_plan_takes_the_claim_on_which_a_server_may_run(
     assert [each.startswith(reason) for each in reasons] == ([True] if reason else [])
 
 
+@pytest.mark.parametrize("status", ["cancelled", "migrating"])
 def test_the_claim_of_a_server_that_only_a_request_finds_is_held_back(
-    store, host, nova, run_audit
+    store, host, *, nova, run_audit, status
 ):
     """For instance a server that is soft-deleted."""
     consumer, ended = uuid(), instance(store, host, type="MIGRATION")
     nova.servers = [server(host.consumer)]
-    nova.migrations = [migration(ended, consumer, "cancelled")]
+    nova.migrations = [migration(ended, consumer, status)]
     nova.shown = {consumer}
     findings, (row,) = details(run_audit)
     assert (findings, row["reason"]) == ([], "nova has the server, although its list lacks it")
@@ -396,6 +403,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
     )
     assert skipped == []
     nova.migrations = [migration(uuid(), consumer)]
+    nova.failures = {len(nova.lists) + 1: NO_MIGRATIONS}
     findings, (row,) = details(run_audit)
     assert [each for each in findings if each["severity"] == "error"] == []
     assert (row["code"], row["reason"]) == (
@@ -416,6 +424,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
         (None, "", "heal"),
         (None, "child", "show"),
         (None, "shared", "show"),
+        (None, "device", "show"),
     ],
 )
 def test_nova_manage_is_named_only_for_servers_that_need_their_host_alone(
@@ -424,8 +433,11 @@ def test_nova_manage_is_named_only_for_servers_that_need_their_host_alone(
     """It refuses the others, or creates the allocations without devices and shared storage."""
     other, lost, consumer = Host(store), uuid(), uuid()
     parent = host.uuid if more == "child" else None
-    device = {new_provider(store, parent=parent, PGPU=1): {"PGPU": 1}} if more else {}
-    claim(store, consumer, {host.uuid: {"VCPU": 1}, **device}, type="INSTANCE")
+    set_inventories(store, host.uuid, VCPU=1000, PGPU=1)
+    claimed = {host.uuid: {"VCPU": 1, "PGPU": 1} if more == "device" else {"VCPU": 1}}
+    if more in {"child", "shared"}:
+        claimed[new_provider(store, parent=parent, PGPU=1)] = {"PGPU": 1}
+    claim(store, consumer, claimed, type="INSTANCE")
     age(store)
     nova.servers = [server(lost, other.name), server(consumer, other.name)]
     for row in nova.servers:
