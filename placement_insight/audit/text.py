@@ -107,15 +107,16 @@ def summary(
     groups: Iterable[Group], truncated: Iterable[str], skipped: Collection[Skipped]
 ) -> list[str]:
     """Return the numbers of findings by code and provider, and what was not compared."""
-    numbers, of_groups = Counter[tuple[str, str]](), Counter[str]()
+    numbers, of_groups = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for group in groups:
-        numbers[group[0].severity, group[0].code] += len(group)
-        of_groups[group[0].code] += 1
+        kind = group[0].severity, group[0].code
+        numbers[kind] += len(group)
+        of_groups[kind] += 1
     if not numbers and not skipped:
         return [_NOTHING]
     counts = [
-        (number, f"{severity} {code}{_on(of_groups[code], number)}")
-        for (severity, code), number in numbers.items()
+        (number, f"{' '.join(kind)}{_on(of_groups[kind], number)}")
+        for kind, number in numbers.items()
     ]
     first = aligned([*(counts or [(0, "findings")]), *((row.count, row.text) for row in skipped)])
     return [*first, *further(truncated)]

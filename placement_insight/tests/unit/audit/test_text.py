@@ -3,7 +3,14 @@
 from placement_insight.audit.finding import Commands, Named
 from placement_insight.audit.model import LeftOut, NotCompared
 from placement_insight.audit.names import UnusedClass
-from placement_insight.audit.text import findings_text, overview_text, value_text
+from placement_insight.audit.servers import ServerWithoutAllocations
+from placement_insight.audit.text import (
+    by_provider,
+    findings_text,
+    overview_text,
+    summary,
+    value_text,
+)
 from placement_insight.audit.usage import MissingInventory
 
 HOSTS = {"uuid-1": "host1", "uuid-2": "host2"}
@@ -69,6 +76,17 @@ def test_classes_without_a_provider_are_separate():
         "notice unused_class: resource_class CUSTOM_B",
         "  repair: delete the resource class",
         "  command: placement-manage audit --code unused_class --plan repair.plan",
+    ]
+
+
+def test_findings_of_a_code_are_counted_for_each_severity():
+    over = [
+        ServerWithoutAllocations(consumer=each, host=Named("u", "n"), host_alone=None, ends=ends)
+        for each, ends in (("a", True), ("b", False))
+    ]
+    assert summary(by_provider(over), [], []) == [
+        "1 notice server_without_allocations",
+        "1 error server_without_allocations",
     ]
 
 
