@@ -69,6 +69,7 @@ _CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
 _WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _CHANGED: Final = "the server changed while it was compared"
+_WITHOUT_ROOT: Final = "its provider has no root"
 _FAILED: Final = "its migration did not complete, and nova may still count it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
 _ALL: Final = ", including those of devices and shared storage, which nova-manage does not create"
@@ -274,6 +275,8 @@ class Comparison:
             return
         host = self._hosts.get(place.host)
         self._claimants.add(uuid, host, None)
+        if uuid in self._providers.consumers_without_row:
+            return  # another finding
         if isinstance(place, Moves):
             self.skipped[NotCompared, code, MOVING] += 1
         elif place.host not in self._known_names:
@@ -389,12 +392,15 @@ class Comparison:
                 row = (NotCompared, kind.code, live.hypervisors.reason)
                 self.skipped[row] += len(providers.hosts)
             return ()
-        found = list(hypervisors(live.hypervisors, providers))
+        without_root = live.hypervisors.keys() & {*providers.without_root}
+        for kind in (StatusOfNova, AggregatesOfNova):
+            self.skipped[NotCompared, kind.code, _WITHOUT_ROOT] += len(without_root)
+        listed = {key: each for key, each in live.hypervisors.items() if key not in without_root}
+        found = list(hypervisors(listed, providers))
         if isinstance(live.aggregates, Unread):
-            row = (NotCompared, AggregatesOfNova.code, live.aggregates.reason)
-            self.skipped[row] += len(live.hypervisors)
+            self.skipped[NotCompared, AggregatesOfNova.code, live.aggregates.reason] += len(listed)
             return found
-        for each in aggregates(live.aggregates, live.hypervisors, providers, live.service_of):
+        for each in aggregates(live.aggregates, listed, providers, live.service_of):
             if isinstance(each, Unread):
                 self.skipped[NotCompared, AggregatesOfNova.code, each.reason] += 1
             else:

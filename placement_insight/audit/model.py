@@ -192,7 +192,8 @@ class AuditedProviders(NamedTuple):
     ``names`` are by UUID. ``hosts`` has the UUIDs of the providers with the trait COMPUTE_NODE,
     ``disabled`` those with the trait of disabled hosts. ``roots`` has the UUID of the host that
     each provider is a part of, or of the root of its tree. ``aggregates`` has the UUIDs of the
-    aggregates of each provider that is in one.
+    aggregates of each provider that is in one. ``consumers_without_row`` have allocations, which
+    no list of consumers has. Of providers ``without_root``, their names alone are known.
     """
 
     names: Mapping[str, str]
@@ -200,6 +201,8 @@ class AuditedProviders(NamedTuple):
     hosts: Collection[str]
     aggregates: Mapping[str, Collection[str]] = {}
     disabled: Collection[str] = ()
+    consumers_without_row: Collection[str] = ()
+    without_root: Collection[str] = ()
 
     def in_trees(self, parents: Mapping[str, str | None]) -> Self:
         """Return the providers with the roots that follow from their parents.

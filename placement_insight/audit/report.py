@@ -25,7 +25,7 @@ from placement_insight.audit.model import (
     young,
 )
 from placement_insight.audit.sql import read_state
-from placement_insight.audit.trees import EditedProvider
+from placement_insight.audit.trees import EditedProvider, trees
 from placement_insight.history.sql import changes_of_kind
 
 
@@ -86,8 +86,11 @@ def _providers(state: AuditedState) -> AuditedProviders:
     providers = state.providers.values()
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {provider.uuid: provider.name for provider in providers}
-    audited = AuditedProviders(names, {}, state.hosts, state.aggregates, state.disabled)
-    return audited.in_trees({each.uuid: uuids.get(each.parent_id or 0) for each in providers})
+    parents = {each.uuid: uuids.get(each.parent_id or 0) for each in providers}
+    parents |= {str(each.provider.uuid): each.expected_parent for each in trees(state)}
+    lone = state.lone_allocations.keys()
+    audited = AuditedProviders(names, {}, state.hosts, state.aggregates, state.disabled, lone)
+    return audited.in_trees(parents)
 
 
 def edited_providers(stored: Snapshot, served: Snapshot) -> Iterator[EditedProvider]:

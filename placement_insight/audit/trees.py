@@ -7,11 +7,20 @@ from placement_insight.audit.model import AuditedProvider, AuditedState
 
 
 class OfTree(OfProvider, InPlan):
-    """``expected_root`` is the end of the chain of parents, None in a loop."""
+    """``expected_root`` is the end of the chain of parents, None in a loop.
+
+    A provider whose parent does not exist belongs to its root, if this one exists.
+    """
 
     parent: str | None
     root: str | None
     expected_root: str | None
+
+    @property
+    def expected_parent(self) -> str | None:
+        """The UUID of the parent that the provider should have, None for a root."""
+        is_root = self.expected_root == self.provider.uuid
+        return self.parent or (None if is_root else self.expected_root)
 
     def first_command(self, commands: Commands) -> str:
         """Return the command with which the repair begins, none in a loop."""
@@ -34,9 +43,7 @@ def trees(state: AuditedState) -> Iterator[OfTree]:
     """Yield a finding for each provider whose parent or root is wrong."""
     for provider in state.providers.values():
         parent, root = state.provider(provider.parent_id), state.provider(provider.root_id)
-        *_, last = _ancestors(provider, state)
-        # in a loop, the last one has a parent
-        top = None if last.parent_id in state.providers else last
+        top = _top(provider, state)
         if wrong := _wrong_tree(provider, parent, root, top):
             kind, cause, repair = wrong
             yield kind(
@@ -60,7 +67,8 @@ def _wrong_tree(
         repair = "set the root to that of the parent, or to the provider itself"
         return MissingRoot, _cause_of_missing(provider.root_id), repair
     if provider.parent_id is not None and parent is None:
-        return MissingParent, _cause_of_missing(provider.parent_id), "make it a root"
+        repair = "make it a root" if top is provider else "make it a child of its root"
+        return MissingParent, _cause_of_missing(provider.parent_id), repair
     if top is None:
         repair = "none: set the parent of one provider of the loop to NULL"
         return WrongRoot, "its parents are a loop", repair
@@ -74,6 +82,18 @@ def _wrong_tree(
 
 def _cause_of_missing(id_: int | None) -> str:
     return "none is set" if id_ is None else f"the provider with the id {id_} does not exist"
+
+
+def _top(provider: AuditedProvider, state: AuditedState) -> AuditedProvider | None:
+    """Return the root that a provider should have, None in a loop of parents."""
+    *_, last = _ancestors(provider, state)
+    if last.parent_id in state.providers:
+        return None
+    root = state.provider(last.root_id)
+    if last.parent_id is None or root is None:
+        return last
+    *_, top = _ancestors(root, state)
+    return top if top.parent_id is None else last
 
 
 def _ancestors(provider: AuditedProvider, state: AuditedState) -> Iterator[AuditedProvider]:

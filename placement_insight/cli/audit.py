@@ -22,6 +22,8 @@ from placement_insight.audit.text import (
     rows_text,
     summary,
 )
+from placement_insight.audit.trees import OfTree
+from placement_insight.audit.usage import MissingConsumer
 from placement_insight.cli import client
 from placement_insight.cli.cells import Shown, cells
 from placement_insight.cli.client import get
@@ -58,7 +60,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         stored = self._stored(parsed_args)
-        live = self._live(parsed_args) if parsed_args.live else NO_LIST
+        live = self._live(parsed_args, stored.findings) if parsed_args.live else NO_LIST
         codes = parsed_args.code
         programs = Commands(openstack=client.program(self.app))
         commands = audit_command.commands(
@@ -126,16 +128,23 @@ class AuditPlacement(WrittenOutput, command.Lister):
         listed = get(self.app, "/providers", {"required": trait, "fields": "uuid"})
         return {provider["uuid"] for provider in listed["providers"]}
 
-    def _live(self, arguments: argparse.Namespace) -> LiveFindings:
-        """Return the findings from a list of live consumers."""
+    def _live(self, arguments: argparse.Namespace, stored: Sequence[Finding]) -> LiveFindings:
+        """Return the findings from a list of live consumers.
+
+        ``stored`` are the findings of the service, whose feed lacks providers without a root.
+        """
         names, providers = self._names_of_providers(), self._feed["providers"]
+        faulty = {str(each.provider.uuid): each for each in stored if isinstance(each, OfTree)}
+        parents = {provider["uuid"]: provider["parent_provider_uuid"] for provider in providers}
         audited = AuditedProviders(
-            names,
+            {**{uuid: each.provider.name for uuid, each in faulty.items()}, **names},
             {},
             self._with_trait(COMPUTE_NODE) & names.keys(),
             {provider["uuid"]: provider["aggregates"] for provider in providers},
             self._with_trait(DISABLED),
-        ).in_trees({provider["uuid"]: provider["parent_provider_uuid"] for provider in providers})
+            {each.consumer for each in stored if isinstance(each, MissingConsumer)},
+            faulty.keys() - names.keys(),
+        ).in_trees({**parents, **{uuid: each.expected_parent for uuid, each in faulty.items()}})
         consumers = map(ListedConsumer.from_json, client.consumers(self.app, {"limit": _PAGE}))
         manager = self.app.client_manager
         return live_findings(consumers, audited, arguments, lambda: manager.sdk_connection)

@@ -94,7 +94,7 @@ def _action(finding: Finding) -> Action | None:  # noqa: C901, PLR0911, PLR0912 
                 provider=str(finding.provider.uuid),
                 parent=finding.parent,
                 root=finding.root,
-                new_parent=finding.parent,
+                new_parent=finding.expected_parent,
                 new_root=root,
             )
         case NestedComputeNode(parent=str(parent), root=str(root)):  # since 1.1

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from placement.db.tables import resource_providers
 from placement.objects import aggregate, resource_class, trait
-from placement.tests.support.defects import TYPE, Host, compute_node
+from placement.tests.support.defects import TYPE, Host, compute_node, missing_consumer
 from placement.tests.support.factories import (
     allocations_of,
     assert_sound,
@@ -630,6 +631,38 @@ def test_hypervisors_are_compared_with_the_providers_of_hosts(store, host, nova,
     # a host that was installed again
     nova.hypervisors = [hypervisor(uuid(), host.name)]
     assert found() == [("hypervisor_without_provider", host.name)]
+
+
+def test_allocations_of_a_server_without_a_consumer_are_one_finding(store, host, nova, audit):
+    missing_consumer(host)
+    nova.servers = [server(host.consumer, host.name)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    unused = ("unused_type", None)  # of the consumer
+    assert audit() == [("missing_consumer", host.consumer), unused]
+
+
+def test_a_child_without_its_parent_is_a_part_of_its_host(
+    store, host, *, nova, run_audit, plan, apply
+):
+    """Its server has a claim on one host; the plan does not make it a host of its own."""
+    nova.servers = [server(host.consumer, host.name)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    parent = new_provider(store, parent=host.uuid, VCPU=8)
+    child = new_provider(store, parent=parent, VCPU=8)
+    new_provider(store, parent=child, VCPU=8)
+    claim(store, host.consumer, {each: {"VCPU": 1} for each in (host.uuid, child)})
+    age(store)
+    of = resource_providers.c
+    host.run(resource_providers.update().where(of.uuid == child).values(parent_provider_id=99))
+    (finding,), _ = details(run_audit)
+    assert finding["code"] == "missing_parent"
+    before = image(store)
+    run_audit("--live", "nova", "--plan", plan)
+    assert apply(plan) == (1, 0, 0)
+    assert host.values(of.parent_provider_id, uuid=child) == [host.id]
+    assert details(run_audit)[0] == []
+    assert apply(f"{plan}.undo") == (1, 0, 0)
+    assert image(store) == before
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])

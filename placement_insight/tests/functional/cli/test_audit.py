@@ -6,6 +6,10 @@ import time
 import pytest
 import requests
 
+from placement.cmd.api import DATABASE_FILE
+from placement.db.settings import DatabaseSettings
+from placement.db.store import Store
+from placement.db.tables import resource_providers
 from placement.tests.support.processes import ApiProcess
 from placement_insight.audit.repair.plan_file import planned_actions, read_file
 from placement_insight.tests.support.nova_api import nova_api
@@ -168,6 +172,31 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     nova.shown = {SERVERS[1]}
     nova.migrations = [migration(SERVERS[1], SERVERS[2])]
     assert findings(with_password, "--live", "nova", *NO_GRACE) == {}
+
+
+@pytest.mark.long  # it starts two services
+def test_a_host_without_a_root_is_one_finding(tmp_path):
+    """The service does not list it; its server, hypervisor and status are no findings."""
+    arguments = (tmp_path, "--development", str(tmp_path), "--port", "0")
+    with ApiProcess(*arguments) as service:
+        service.get()
+        hosts = [add_host(service.url, name, VCPU=16) for name in ("host1", "host2")]
+        for consumer, host in zip(SERVERS, hosts, strict=False):
+            add_claim(service.url, consumer, {host: {"VCPU": 2}})
+    store = Store(DatabaseSettings(f"sqlite:///{tmp_path / DATABASE_FILE}"))
+    own = resource_providers.update().where(resource_providers.c.uuid == hosts[0])
+    store.write(lambda tx: tx.connection.execute(own.values(root_provider_id=None)))
+    store.dispose()
+    with ApiProcess(*arguments) as service, nova_api() as nova:
+        service.get()
+        nova.token_id, nova.placement_url = "admin", service.url
+        nova.servers = [server(SERVERS[0], "host1"), server(SERVERS[1], "host2")]
+        nova.hypervisors = [hypervisor(hosts[0], "host1", status="disabled")]
+        nova.hypervisors.append(hypervisor(hosts[1], "host2"))
+        client = Client(service.url, *nova.credentials())
+        result = client.run("placement audit", "--live", "nova", *NO_GRACE, "-f", "json")
+    assert [each["code"] for each in json.loads(result.stdout)] == ["missing_root"]
+    assert "1 not compared for status_of_nova: its provider has no root\n" in result.stderr
 
 
 @pytest.mark.parametrize(

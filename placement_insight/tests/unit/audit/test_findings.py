@@ -25,6 +25,7 @@ from placement_insight.audit.model import (
     StrayUsage,
 )
 from placement_insight.audit.servers import AllocationsOnOtherHost, ServerWithoutAllocations
+from placement_insight.audit.trees import trees
 
 NOW = datetime(2026, 11, 21, 2, 14)
 HOUR = timedelta(hours=1)
@@ -95,6 +96,11 @@ def test_nothing_is_wrong_with_healthy_data():
             "the provider with the id 77 does not exist",
         ),
         (
+            AuditedProvider(2, "u", "n", 2, 77, NOW),
+            "missing_parent",
+            "the provider with the id 77 does not exist",
+        ),
+        (
             AuditedProvider(2, "u", "n", 3, 1, NOW),
             "wrong_root",
             "the root of its parent uuid-1 is another one",
@@ -106,8 +112,26 @@ def test_trees_that_do_not_hold_together(row, code, cause):
     finding = only(providers=by_id(provider(1), row, provider(3)))
     assert (finding.code, finding.severity) == (code, "error")
     assert finding.rows["provider"] == Named("u", "n")
-    assert finding.rows["expected_root"] == ("uuid-1" if row.parent_id == 1 else "u")
+    assert finding.rows["expected_root"] == (
+        "uuid-1" if 1 in (row.parent_id, row.root_id) else "u"
+    )
     assert finding.cause == cause
+
+
+def test_a_provider_whose_parent_was_removed_belongs_to_its_root():
+    """So do the providers below it, which are no findings; a loop of both is none."""
+    rows = [
+        AuditedProvider(2, "u", "n", 1, 77, NOW),
+        AuditedProvider(4, "v", "m", 1, 2, NOW),
+    ]
+    (finding,) = trees(replace(HEALTHY, providers=by_id(provider(1), *rows, provider(3))))
+    assert (finding.code, finding.repair) == ("missing_parent", "make it a child of its root")
+    assert finding.expected_parent == "uuid-1"
+    loop = by_id(provider(1, parent=2), AuditedProvider(2, "u", "n", 1, 77, NOW), provider(3))
+    assert [finding.expected_root for finding in trees(replace(HEALTHY, providers=loop))] == [
+        "u",
+        "u",
+    ]
 
 
 def test_allocations_without_inventory_or_provider():
