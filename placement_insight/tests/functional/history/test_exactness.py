@@ -4,12 +4,13 @@ import threading
 from uuid import UUID, uuid4
 
 import pytest
+import sqlalchemy as sa
 
 from placement import exception
-from placement.core.changes import AllocationsChange, ProviderChange, TraitChange
+from placement.core.changes import AllocationsChange, ProviderChange, RepairChange, TraitChange
 from placement.db.errors import WriteConflict
 from placement.db.schema import migration, seed
-from placement.db.tables import insight_change_providers
+from placement.db.tables import allocations, insight_change_providers
 from placement.objects import allocation
 from placement.tests.functional.db.interleavings.kinds import KINDS, World
 from placement.tests.functional.db.interleavings.stored import StoredRows
@@ -17,6 +18,7 @@ from placement.tests.support.factories import claim, new_provider, statements
 from placement.tests.support.races import outcome_of
 from placement.tests.support.waiting import wait_until
 from placement_insight.history.observer import History
+from placement_insight.history.repairs import of_repair
 from placement_insight.history.sql import Filter, clear, find
 from placement_insight.tests.functional.audit.repair.interleavings.kinds import REPAIRS, UNDONE
 from placement_insight.tests.functional.history.replay import oldest_first, state_of
@@ -56,6 +58,19 @@ def test_each_kind_of_write(observed, empty_store):
             unchanged.add(kind)
     rows.close()
     assert unchanged == WITHOUT_CHANGE
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_repair_changes_no_consumer_that_has_the_same_amounts_after_it(store):
+    host = new_provider(store, "host", VCPU=8)
+    for consumer in ("same", "removed"):
+        claim(store, consumer, {host: {"VCPU": 1}})
+    repair = RepairChange(None, "remove_allocations")
+    with store.read() as tx:
+        rows = tx.connection.execute(sa.select(allocations)).mappings().all()
+        after = [row for row in rows if row["consumer_id"] == "same"]
+        changes = list(of_repair(tx, repair, {"allocations": rows}, {"allocations": after}))
+    assert changes == [AllocationsChange("removed", None, {host: {"VCPU": 1}}, {}), repair]
 
 
 def test_a_write_that_runs_again_is_recorded_once_and_a_refused_one_never(observed):

@@ -64,6 +64,26 @@ def test_an_odd_inventory_is_left_out(store, hosts, caplog, values, text):
             claim(store, uuid(), {hosts[0]: {"MEMORY_MB": 1}})
 
 
+TRAIT = (
+    "INSERT INTO resource_provider_traits (resource_provider_id, trait_id) VALUES (:id, :trait)"
+)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)  # others have foreign keys
+def test_a_trait_that_does_not_exist_is_left_out(store, hosts, caplog):
+    id_ = provider.show(store, hosts[0]).id
+    execute(store, TRAIT, id=id_, trait=1)
+    engine = Engine(store)
+    traits = by_name(engine.current())["odd"].traits
+    assert len(traits) == 1
+    assert "left out" not in caplog.text
+    execute(store, TRAIT, id=id_, trait=4444)
+    store.write(lambda tx: tx.publish([id_]))
+    for reader in (engine, Engine(store)):
+        assert by_name(reader.current())["odd"].traits == traits
+    assert caplog.text.count("Traits that do not exist are left out of providers.") == 1
+
+
 def test_uuids_with_separators_of_texts_are_read(store, hosts):
     """Another program, or a hand, wrote them: the reads of all other providers still succeed."""
     id_ = provider.show(store, hosts[0]).id
