@@ -185,7 +185,7 @@ class _Root:
         for joint in self._joints:
             solution = self._solution([*met_joints, joint], given_up)
             (met_joints if solution else given_up).append(joint)
-            rows = solution or self._solution(met_joints, given_up) or rows
+            rows = solution or rows
         return Assignment(rows, given_up)
 
     def _solution(
