@@ -5,6 +5,7 @@ This is quick. The tests in ``documented`` and others run the commands: see ``te
 
 import re
 import shlex
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -75,13 +76,17 @@ def accepts_status(arguments):
     return arguments == ["upgrade", "check"]
 
 
+@cache
+def commands_of_openstack():
+    return {entry.name: entry for group in PLUGINS for entry in entry_points(group=group)}
+
+
 def accepts_openstack(arguments):
     """Parse the options of the command whose name is the longest among those of the plugins."""
     while arguments[0].startswith("--os-"):
         arguments = arguments[2:]
-    plugins = {entry.name: entry for group in PLUGINS for entry in entry_points(group=group)}
     for length in range(len(arguments), 0, -1):
-        entry = plugins.get("_".join(arguments[:length]).replace("-", "_"))
+        entry = commands_of_openstack().get("_".join(arguments[:length]).replace("-", "_"))
         if entry:
             entry.load()(None, None).get_parser("openstack").parse_args(arguments[length:])
             return True
