@@ -29,7 +29,8 @@ from placement.db.store import Store
 from placement.tests.support import compiled, environment, loggers, preloaded, servers
 from placement.tests.support.stores import replaced_store
 
-BACKENDS = ("sqlite", "mariadb", "postgresql")
+SERVERS = ("mariadb", "postgresql")
+BACKENDS = ("sqlite", *SERVERS)
 DB = Path(__file__).parent / "functional" / "db"
 NOT_LONG = "not long"
 LEFT_OUT = "left-out"  # a file
@@ -77,9 +78,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark a test on a database server as long, if its subject is not how rows are changed."""
-    if item.get_closest_marker("server") and not _is_of_rows(item.path):
-        item.add_marker("long")
+    """Mark a test on a database server; as long, unless it changes rows on MariaDB.
+
+    Its ``backend`` or ``driver`` is a parameter of a fixture or of the test.
+    """
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    kind = servers.DRIVERS.get(parameters.get("driver"), parameters.get("backend"))
+    if kind in SERVERS:
+        item.add_marker("server")
+        if kind != "mariadb" or not _is_of_rows(item.path):
+            item.add_marker("long")
 
 
 @cache
@@ -185,13 +193,7 @@ def worker() -> str:
     return os.environ.get("PYTEST_XDIST_WORKER", "alone")
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        pytest.param("mariadb", marks=pytest.mark.server),
-        pytest.param("postgresql", marks=[pytest.mark.server, pytest.mark.long]),
-    ]
-)
+@pytest.fixture(params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> str:
     """The kind of database that the test runs on."""
     return request.param

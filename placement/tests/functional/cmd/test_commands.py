@@ -173,6 +173,7 @@ def test_port_in_use(run_command, database_url):
     assert "--port" in error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["placement-manage", "placement-status", "placement-api"])
 def test_version(command):
     """In a process of its own: the other tests run the scripts where they are imported already."""

@@ -23,7 +23,7 @@ SECTIONS = dict(
 )
 
 
-@pytest.fixture(params=sorted(SECTIONS))
+@pytest.fixture(params=["mariadb", pytest.param("postgresql", marks=pytest.mark.long)])
 def stores(request, server, worker):
     """The stores of the owner and of the service; the statements of the page create them."""
     administrator, name = server(request.param), f"granted_{worker}"

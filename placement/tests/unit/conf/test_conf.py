@@ -154,6 +154,7 @@ def test_unnamed_consumers_are_whose_the_configuration_says(tmp_path):
     assert db_api.incomplete_consumer(read(text, tmp_path)) == IncompleteConsumer("p", "u")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tool", "generator", "expected"),
     [

@@ -299,6 +299,7 @@ def logged(tmp_path, options):
     return (log.read_text() if log.exists() else ""), result
 
 
+@pytest.mark.long
 def test_the_log_may_be_json(tmp_path):
     text, result = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_json = true")
     lines = [json.loads(line) for line in text.splitlines()]
@@ -309,6 +310,7 @@ def test_the_log_may_be_json(tmp_path):
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+@pytest.mark.long
 def test_levels_may_be_set_for_a_part(tmp_path):
     text, _ = logged(
         tmp_path, f"log_file = {tmp_path}/log\ndefault_log_levels = placement.somewhere=WARN"
@@ -317,12 +319,14 @@ def test_levels_may_be_set_for_a_part(tmp_path):
     assert "told" not in text
 
 
+@pytest.mark.long
 def test_the_log_may_go_to_syslog_as_well(tmp_path):
     text, result = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_syslog = true")
     assert "seen 1" in text
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+@pytest.mark.long
 def test_the_log_may_go_to_the_journal_where_its_library_is(tmp_path):
     _, result = logged(tmp_path, f"log_file = {tmp_path}/log\nuse_journal = true")
     has_library = importlib.util.find_spec("systemd") is not None

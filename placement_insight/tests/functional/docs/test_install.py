@@ -97,6 +97,7 @@ def mariadb(server, name):
         database_server.execute(f"DROP USER IF EXISTS '{name}'@'%', '{name}_owner'@'%'")
 
 
+@pytest.mark.long
 def test_mariadb_is_set_up_as_documented(mariadb, name, tmp_path, capsys):
     _, configurations = documented("mariadb", name)
     reached = at(configurations, mariadb)
@@ -122,6 +123,7 @@ def restored(server, name):
     ]
 
 
+@pytest.mark.long
 def test_postgresql_is_set_up_as_documented(server, name, tmp_path, capsys):
     database_server = server("postgresql")
     statements, configurations = documented("postgresql", name)
@@ -207,6 +209,7 @@ def validated(tmp_path, configuration):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_the_documented_configuration_is_valid(tmp_path):
     (configuration,) = (
         textwrap.dedent(block)
@@ -222,6 +225,7 @@ def test_the_documented_configuration_is_valid(tmp_path):
     assert (code, "ERROR" in output) == (0, False), output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("misspelled", "reported"),
     [
@@ -237,6 +241,7 @@ def test_the_validation_reports_a_misspelled_option_or_group(tmp_path, misspelle
     assert f"ERROR:oslo_config.validator:{reported} is not part of the sample config" in output
 
 
+@pytest.mark.long
 def test_the_page_shows_the_message_of_the_validation(tmp_path):
     page = (docs.SOURCE / "configuration" / "index.rst").read_text()
     _, output = validated(tmp_path, "[insight]\nrecrod = false\n")

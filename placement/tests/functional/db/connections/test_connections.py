@@ -162,7 +162,7 @@ def test_writes_of_a_claim_are_one_round_trip(store, proxy, driver):
     assert used(store, host) == {"VCPU": 13, "MEMORY_MB": 26}
 
 
-@pytest.mark.parametrize("kind", sorted(servers.KINDS))
+@pytest.mark.parametrize("kind", ["mariadb", pytest.param("postgresql", marks=pytest.mark.long)])
 def test_isolation_levels_of_reads_and_writes(kind, server, kept_databases):
     store = Store(DatabaseSettings(connection=kept_databases(kind)))
     question = {
