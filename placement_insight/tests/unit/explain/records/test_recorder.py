@@ -204,6 +204,18 @@ def test_of_too_many_that_wait_the_oldest_are_dropped(store, clock, monkeypatch)
     assert recorder.dropped == 50
 
 
+def test_keys_of_equal_and_superseded_requests_take_limited_memory(store, clock, monkeypatch):
+    for name in ("_MOST_KEYS", "_MOST_FOUND"):
+        monkeypatch.setattr(recorders, name, 3)
+    recorder = new_recorder(store, clock, 1000, lambda *_: None)
+    for number in range(4):
+        recorder.record(record(number))
+        recorder.found(f"global-{number}")
+    recorder.flush()
+    assert len(recorder._keys) == 1
+    assert store.superseding == [["global-3"]]
+
+
 # --- timers -------------------------------------------------------------------------------
 
 
