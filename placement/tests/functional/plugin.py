@@ -13,6 +13,7 @@ from placement.db.store import Store
 from placement.tests.plugin import service_options
 from placement.tests.support import preloaded
 from placement.tests.support.processes import BIN, Deployment, environment
+from placement.tests.support.waiting import SECONDS_OF_COMMANDS
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def other_store(settings):
 def run_command(tmp_path):
     """Return a function that runs a command in an empty directory."""
 
-    def run_command(program, *arguments, timeout_seconds=60, **variables):
+    def run_command(program, *arguments, timeout_seconds=SECONDS_OF_COMMANDS, **variables):
         return preloaded.of_placement().run(
             [str(BIN / program), *arguments],
             folder=tmp_path,

@@ -62,7 +62,12 @@ class Commands:
             streams[0].write(stdin)
             streams[0].seek(0)
             process = self.start(command, folder=folder, environ=environ, streams=streams)
-            code = process.wait(timeout_seconds)
+            try:
+                code = process.wait(timeout_seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise
             for stream in streams:
                 stream.seek(0)
             _, output, errors = (stream.read() for stream in streams)

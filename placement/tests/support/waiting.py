@@ -11,6 +11,9 @@ from types import TracebackType
 from typing import Self
 
 SECONDS_TO_WAIT = 60
+SECONDS_OF_COMMANDS = 240
+"""The limit of a command, which uses the processor and does not wait: almost that of a test."""
+
 TICK_SECONDS = 0.05
 
 

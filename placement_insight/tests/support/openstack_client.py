@@ -14,7 +14,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import requests
 
 from placement.tests.support.preloaded import Commands
-from placement.tests.support.waiting import wait_until
+from placement.tests.support.waiting import SECONDS_OF_COMMANDS, wait_until
 
 AGGREGATE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 OPENSTACK = Path(sys.executable).with_name("openstack")
@@ -59,7 +59,7 @@ class Client:
             [str(OPENSTACK), *self.options, *self.version, *command.split(), *map(str, arguments)],
             folder=Path.cwd(),
             environ=environ,
-            timeout_seconds=60,
+            timeout_seconds=SECONDS_OF_COMMANDS,
             stdin=stdin,
         )
 

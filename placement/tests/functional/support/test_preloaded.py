@@ -5,6 +5,7 @@ import signal
 import subprocess
 from contextlib import closing
 
+import psutil
 import pytest
 
 from placement.tests.support.preloaded import Commands
@@ -61,6 +62,16 @@ def test_arguments_folder_environment_and_exit_code_are_those_of_the_command(com
         "['0', '1', '2', '3'] True\n"  # the last is the folder that is listed
     )
     assert result.returncode == 3
+
+
+def test_a_command_that_takes_too_long_is_killed(commands, tmp_path):
+    (tmp_path / "script").write_text(
+        "import os, signal; open('pid', 'w').write(str(os.getpid())); signal.pause()"
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        commands.run([str(tmp_path / "script")], folder=tmp_path, environ={}, timeout_seconds=2)
+    pid = tmp_path / "pid"
+    assert not pid.exists() or not psutil.pid_exists(int(pid.read_text()))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
