@@ -14,11 +14,13 @@ import webtest
 from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
 from placement.db.tables import allocations as allocations_table
+from placement.tests.plugin import BACKENDS
 from placement.tests.support.factories import new_provider
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
+on_each_backend = pytest.mark.parametrize("backend", BACKENDS, indirect=True)
 RACK = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 
 
@@ -67,6 +69,7 @@ def follow(http, plan, gone):
     )
 
 
+@on_each_backend
 @pytest.mark.parametrize("used", [0, -1])
 def test_allocations_below_one_need_nothing(http, store, used):
     """The API refuses them; a broken database may have them."""
@@ -103,6 +106,7 @@ def test_moves_that_were_found_before_the_time_limit_are_shown(http, store, monk
     assert {len(plan["moves"]) for plan in plans} == {0, 1, 2, 3}
 
 
+@on_each_backend
 def test_flat_hosts_are_emptied(http, store):
     rng = random.Random(7)
     hosts = [new_provider(store, VCPU=64, MEMORY_MB=65536, DISK_GB=1000) for _ in range(12)]
@@ -222,6 +226,7 @@ def test_a_rack_by_aggregate_or_trait_is_drained_without_its_shared_storage(http
     assert follow(http, plan, inside)
 
 
+@on_each_backend
 def test_consumers_that_are_not_planned(http, store):
     first, second = (new_provider(store, VCPU=8) for _ in range(2))
     spanning = claim(http, {first: {"VCPU": 1}, second: {"VCPU": 1}})
@@ -382,6 +387,7 @@ def test_only_storage_that_a_host_can_use_counts_as_free(http, store):
     assert drained(http, provider=[storages[0]], keep=["none"])["verdict"] == "fits"
 
 
+@on_each_backend
 def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     monkeypatch.setattr("placement_insight.plan.http.MOST_PROVIDERS", 1)
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
@@ -430,6 +436,7 @@ def test_plans_that_wait_leave_threads_for_other_requests(store, database_url, t
         assert sorted(each.result().status_code for each in plans) == [200] * 4 + [503] * 8
 
 
+@on_each_backend
 def test_members_of_server_groups_that_stay_are_read(http, store):
     source, used, free = (new_provider(store, name, VCPU=8) for name in ("cn1", "cn2", "cn3"))
     claim(http, {free: {"VCPU": 1}})

@@ -8,7 +8,13 @@ import webtest
 
 from placement.db import tables
 from placement.tests.support.factories import new_provider, rows
-from placement_insight.tests.functional.plan.test_drain import HEADERS, claim, configure, drained
+from placement_insight.tests.functional.plan.test_drain import (
+    HEADERS,
+    claim,
+    configure,
+    drained,
+    on_each_backend,
+)
 
 ZONE = "5e08ea53-c4c6-448e-9334-ac4953de3cfa"
 
@@ -74,7 +80,6 @@ def test_as_many_roots_as_the_limit_are_listed_the_fewest_consumers_first(http, 
     assert (found, answer["complete"]) == ([("large", 1), ("small", 2)], True)
 
 
-@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("most", "undetermined"), [(0, 1), (1, 0)])
 def test_a_root_with_too_many_sets_is_undetermined(http, store, monkeypatch, most, undetermined):
     """Each of two consumers fits on the other host, but not both."""
@@ -108,6 +113,7 @@ def random_cloud(http, store, rng):
                 claim(http, held)
 
 
+@on_each_backend
 def test_plans_in_random_clouds_are_accepted(http, store):
     rng = random.Random(49)
     random_cloud(http, store, rng)
@@ -169,6 +175,7 @@ def test_moves_keep_the_rules_of_server_groups(http, store):
     assert claimed(http, query) == {full}
 
 
+@on_each_backend
 def test_plans_change_no_row(http, store):
     full, other = new_provider(store, VCPU=8), new_provider(store, VCPU=8)
     for host in (full, other):

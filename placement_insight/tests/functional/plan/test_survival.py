@@ -16,7 +16,12 @@ from placement.tests.support.queries import snapshot_of
 from placement_insight.plan import sql
 from placement_insight.plan.model import Keep, NeedsReader
 from placement_insight.plan.survival import Group, Survival
-from placement_insight.tests.functional.plan.test_drain import HEADERS, claim, configure
+from placement_insight.tests.functional.plan.test_drain import (
+    HEADERS,
+    claim,
+    configure,
+    on_each_backend,
+)
 
 RACKS = [f"5e08ea53-c4c6-448e-9334-ac4953de3cf{number}" for number in range(2)]
 
@@ -37,6 +42,7 @@ def survival(http, query="by=root"):
     return http.get(f"/insight/survival?{query}", headers=HEADERS).json
 
 
+@on_each_backend
 def test_hosts_aggregates_and_racks(http, store):
     for number in range(2):
         http.put(f"/traits/CUSTOM_RACK_{number}", headers=HEADERS)
@@ -75,6 +81,7 @@ def test_hosts_aggregates_and_racks(http, store):
     assert pairs["not"][0]["name"] == "cn0 cn1"
 
 
+@on_each_backend
 def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
     host = new_provider(store, "host", VCPU=16)
     child = new_provider(store, "child", host, VGPU=4)
@@ -115,6 +122,7 @@ def test_roots_that_are_no_hosts_are_no_domains(http, store):
     assert survival(http, "by=aggregate")["domains"] == 2
 
 
+@on_each_backend
 def test_repeated_rows_of_a_broken_database_add_up(http, store):
     host, _other = new_provider(store, "host", VCPU=8), new_provider(store, "other", VCPU=5)
     claim(http, {host: {"VCPU": 3}})
