@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from random import randrange
 
 from placement.db import clocks
 from placement.db.store import Store
@@ -43,20 +44,26 @@ class Pairs:
         return [partial(step, world, store) for step in self._kinds[kind]]
 
     def failures(
-        self, first: str, second: str, second_stop: Callable[[], int | None] = lambda: None
+        self,
+        first: str,
+        second: str,
+        second_stop: Callable[[], int | None] = lambda: None,
+        *,
+        every: int = 1,
     ) -> list[str]:
         """Return the failures of one interleaving for each statement of the first operation.
 
-        The second one runs to its end, or to the statement that ``second_stop`` returns.
+        The second one runs to its end, or to the statement that ``second_stop`` returns. Of the
+        statements, each n-th is tried, from a random one on.
         """
         found: list[str] = []
-        number = 1
+        number = 1 + randrange(every)
         while True:
             failure, has_stopped = self.run(first, second, Stop(number, second_stop()))
             if not has_stopped:
                 return found
             found += failure
-            number += 1
+            number += every
 
     def run(self, first: str, second: str, stop: Stop) -> tuple[list[str], bool]:
         """Return the failures of one interleaving, and whether the first operation stopped."""

@@ -17,6 +17,9 @@ from placement.tests.functional.db.interleavings.pairs import pairs
 
 IS_EXHAUSTIVE = "INTERLEAVINGS" in os.environ  # `make stress`
 DRAWN = 2
+# SQLite has one writer at a time: the other operation waits, wherever the first one stops in a
+# transaction, so most stops have the same result.
+EVERY = {} if IS_EXHAUSTIVE else {"sqlite": 4}
 CONFLICTS = [
     ("release", "change allocations"),
     ("move a tree", "move a tree back"),
@@ -59,6 +62,12 @@ def tried(empty_store, monkeypatch):
         print(f"{of_store.interleavings} interleavings, {of_store.comparisons} snapshots")
 
 
+@pytest.fixture
+def every(backend):
+    """Of so many stops one is tried."""
+    return EVERY.get(backend, 1)
+
+
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_each_kind_alone(tried):
     """Services see each write; those that are refused change nothing."""
@@ -86,17 +95,17 @@ def test_a_class_is_renamed_before_a_statement(tried):
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_conflicts_in_both_orders(tried, is_reversed, backend):
+def test_conflicts_in_both_orders(tried, is_reversed, backend, every):
     if backend == "sqlite" and is_reversed and not IS_EXHAUSTIVE:
         pytest.skip("one transaction writes at a time: the other one begins before it or after it")
     ordered = [pair[::-1] if is_reversed else pair for pair in CONFLICTS]
-    failures = [failure for pair in ordered for failure in tried.failures(*pair)]
+    failures = [failure for pair in ordered for failure in tried.failures(*pair, every=every)]
     assert not failures, "\n".join(failures)
 
 
 @pytest.mark.long
-def test_fixed_pairs(tried):
-    failures = [failure for pair in FIXED for failure in tried.failures(*pair)]
+def test_fixed_pairs(tried, every):
+    failures = [failure for pair in FIXED for failure in tried.failures(*pair, every=every)]
     assert not failures, "\n".join(failures)
 
 
