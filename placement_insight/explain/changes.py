@@ -1,6 +1,6 @@
 """Changes of a request: what a remedy drops, lowers, divides or replaces."""
 
-# ruff: noqa: D102 - the comment before the changes documents their methods
+# ruff: noqa: D102 - base classes, and the comment before the changes, document the methods
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
@@ -26,17 +26,17 @@ class GroupParameters:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Requirement):
     """The ``group_policy`` that several groups with a suffix require."""
 
+    parameter = "group_policy"
     isolate: bool
 
-    def spelled(self, _suffix: str = "", _names: Names = NO_NAMES) -> str:
-        """Return the parameter."""
-        return f"group_policy={'isolate' if self.isolate else 'none'}"
+    def value(self, _names: Names = NO_NAMES) -> str:
+        return "isolate" if self.isolate else "none"
 
 
-Parameters: TypeAlias = Requirement | GroupParameters | Policy
+Parameters: TypeAlias = Requirement | GroupParameters
 
 
 # ``size`` is how much a change changes: 0 for other groups, 1 for a condition or an amount, 2 for

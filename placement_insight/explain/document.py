@@ -12,7 +12,7 @@ from typing import Any
 
 from placement.core.text import Names, timestamp
 from placement_insight.documents import Json, Response, document
-from placement_insight.explain.facts import Facts, ProviderName, TraitFacts, UnmetFacts
+from placement_insight.explain.facts import Facts, ProviderName, UnmetFacts
 from placement_insight.explain.model import Completeness, Explanation, FunnelRow, Unmet
 
 
@@ -74,7 +74,7 @@ def _numbered(explanation: Explanation) -> Iterator[Json]:
 
 def _fields(value: Facts | ProviderName | UnmetFacts, suffix: str = "") -> Json:
     """Return the fields that are not None; the requirement of a fact is spelled."""
-    if isinstance(value, TraitFacts) and value.excluded:
+    if isinstance(value, Facts) and value.excluded:
         provider, requirement = value.excluded.provider, value.excluded.requirement
         spelled = {"code": requirement.code, "requirement": requirement.spelled(suffix)}
         excluded = {"provider": _fields(provider), **spelled}

@@ -28,6 +28,7 @@ from placement.exception import (
     UnknownClassOrTrait,
     UnknownRoot,
 )
+from placement.microversion import Version
 from placement_insight.explain import unknown_names
 from placement_insight.explain.funnel import Funnel
 from placement_insight.explain.group_numbers import numbers_of
@@ -53,7 +54,7 @@ class Question:
 
     request: CandidateRequest
     query: str
-    microversion: str
+    microversion: Version
     remedies: bool = False
     root: str | None = None
 
@@ -89,7 +90,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     is_cut = any(miss.completeness is Completeness.CUT for miss in best)
     if is_cut and NEAR_MISSES_CUT not in undetermined:
         undetermined.append(NEAR_MISSES_CUT)
-    possible_remedies = Remedies(snapshot, request, fitting_roots)
+    possible_remedies = Remedies(snapshot, request, question.microversion, fitting_roots)
     if question.remedies:
         with _listed("remedies", undetermined):
             possible_remedies.run(fits or 0)
@@ -97,7 +98,7 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     in_trees = (named(snapshot, each) for each in named_providers(snapshot, request))
     return Explanation(
         query=question.query,
-        microversion=question.microversion,
+        microversion=str(question.microversion),
         roots=int(np.count_nonzero(funnel.roots)),
         fits=fits,
         funnel=tuple(funnel.rows),

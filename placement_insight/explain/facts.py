@@ -2,7 +2,7 @@
 
 # ruff: noqa: D102 - the base class documents the methods of all facts
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -73,8 +73,25 @@ class TreeAmounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Excluded:
+    """A provider that has what others lack, and another requirement of the group that it fails."""
+
+    provider: ProviderName
+    requirement: Requirement
+
+    def note(self, names: Names, what: str = "has it") -> str:
+        """Return that the provider is excluded, and why."""
+        return f"{self.provider.name} {what}, excluded: {self.requirement.unmet(names)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about the existing providers."""
+    """Facts about the existing providers.
+
+    ``excluded`` is a provider that meets the requirement, and fails one of the same group.
+    """
+
+    excluded: Excluded | None = field(default=None, kw_only=True)
 
     def phrase(self) -> str:
         """Return the requirement with its facts in words, empty if its own sentence does."""
@@ -165,16 +182,8 @@ class MemberFacts(Facts):
 
 
 @dataclass(frozen=True, slots=True)
-class Excluded:
-    """A provider that has a trait, and the other requirement of the group that it fails."""
-
-    provider: ProviderName
-    requirement: Requirement
-
-
-@dataclass(frozen=True, slots=True)
 class TraitFacts(Facts):
-    """The number of providers with the trait; the classes that none of them has; one excluded.
+    """The number of providers with the trait, and the classes that none of them has.
 
     ``together`` is whether a provider may have some of the classes.
     """
@@ -182,7 +191,6 @@ class TraitFacts(Facts):
     providers: int
     without: tuple[str, ...] | None = None
     together: bool | None = None
-    excluded: Excluded | None = None
     unused: Unused | None = None
 
     def phrase(self) -> str:
@@ -195,9 +203,8 @@ class TraitFacts(Facts):
             return "no provider has it"
         if self.unused:
             return self.unused.note("has it", "have it")
-        if excluded := self.excluded:
-            reason = excluded.requirement.unmet(names)
-            return f"{excluded.provider.name} has it, excluded: {reason}"
+        if self.excluded:
+            return self.excluded.note(names)
         if self.without is None:
             return ""
         classes = (" and " if self.together else " or ").join(self.without)
@@ -233,8 +240,9 @@ class UnitFacts(Facts):
         limits = self.min_unit, self.max_unit, self.step_sizes or ()
         return outside(self.resource_class, self.needed, *limits)
 
-    def note(self, _names: Names) -> str:
-        return self.tree.together(self.resource_class, self.needed) if self.tree else ""
+    def note(self, names: Names) -> str:
+        tree = self.tree.together(self.resource_class, self.needed) if self.tree else ""
+        return tree or (self.excluded.note(names, "allows it") if self.excluded else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +255,11 @@ class FreeFacts(Facts):
     provider: ProviderName | None = None
     tree: TreeAmounts | None = None
 
-    def note(self, _names: Names) -> str:
+    def note(self, names: Names) -> str:
         best = ""
-        if self.provider and self.free is not None:
+        if self.excluded:
+            best = self.excluded.note(names, "has enough")
+        elif self.provider and self.free is not None:
             best = _best(self.provider, self.needed, self.free)
         tree = self.tree.together(self.resource_class, self.needed) if self.tree else ""
         return "; ".join(filter(None, [best, tree]))

@@ -55,7 +55,8 @@ class Funnel:
     ``roots`` has the hosts, and the sharing providers that the request names, or fits on if it
     fits on no host.
     ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
-    ``named`` is the root of the tree that the unsuffixed group names, or all roots.
+    ``named`` are the roots that the caller may mean: those that reach a provider of the trees that
+    the groups name, of as many of them as any root; all roots if the groups name none.
     """
 
     def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
@@ -75,21 +76,27 @@ class Funnel:
         Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
         """
         self._deadline.check()
-        named = [
-            (group, condition, reached_roots(self._snapshot, meeting(condition)))
+        able = all_providers(self._snapshot)
+        trees = [
+            (group, condition, reached_roots(self._snapshot, able & meeting(condition)))
             for group in groups
-            for condition in (group.conditions if not group.suffix else ())
+            for condition in group.conditions
             if condition.requirement.named_provider is not None
         ]
+        named = [each for each in trees if not each[0].suffix]
         sharing = self._snapshot.forest.is_root & ~self.roots
         if sharing.any():
             is_named = reduce(
                 np.logical_or, (met for *_, met in named), fitting_roots.counted(slotted)
             )
             self.left = self.roots = self.roots | (sharing & is_named)
+        if trees:
+            number = self.roots * np.sum([met for *_, met in trees], axis=0)
+            self.named = (number > 0) & (number == number.max())
+        else:
+            self.named = self.roots
         for group, condition, met in named:
             self._charge_condition(group, condition, met)
-        self.named = self.left
         for condition in root_conditions(self._snapshot, slotted):
             facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
             self._charge(condition.requirement, "", condition.local, facts)
@@ -155,9 +162,10 @@ class Funnel:
                 masks = (condition.present, condition.unit, condition.enough)
                 facts_of = (funnel_facts.of_inventory, funnel_facts.of_units, funnel_facts.of_free)
                 steps = zip(condition.requirements, masks, facts_of, strict=True)
+                amounts = self._snapshot, need, condition, self._survivors[need]
                 for amount, mask, function in steps:
-                    facts = partial(function, self._snapshot, condition, self._survivors[need])
-                    self._charge(amount, group.suffix, self._reaching(need, mask), facts)
+                    met = self._reaching(need, mask)
+                    self._charge(amount, group.suffix, met, partial(function, *amounts))
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.

@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
@@ -41,7 +41,7 @@ from placement_insight.explain.facts import (
     UnitFacts,
     Unused,
 )
-from placement_insight.explain.groups import Group, Providers, meeting, reached_roots
+from placement_insight.explain.groups import Group, GroupNeed, Providers, meeting, reached_roots
 from placement_insight.explain.near_miss_facts import named, tree_amounts
 
 
@@ -152,20 +152,39 @@ def _trait_facts(
     return TraitFacts(having)
 
 
+def _excluded(snapshot: Snapshot, conditions: Iterable[Condition], able: Mask) -> Excluded | None:
+    """Return the first of the able providers, with a condition that it does not meet."""
+    for row in np.flatnonzero(able).tolist():
+        for each in conditions:
+            if not each.local[row]:
+                return Excluded(named(snapshot, row), each.requirement)
+    return None
+
+
 def of_inventory(
-    _snapshot: Snapshot, condition: AmountCondition, _providers: Providers, _lost: Mask
+    _snapshot: Snapshot,
+    _need: GroupNeed,
+    condition: AmountCondition,
+    _providers: Providers,
+    _lost: Mask,
 ) -> InventoryFacts:
     """Return the number of providers with an inventory of the class."""
     return InventoryFacts(condition.resource_class, len(condition.column.rows))
 
 
 def of_units(
-    snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
+    snapshot: Snapshot,
+    need: GroupNeed,
+    condition: AmountCondition,
+    providers: Providers,
+    lost: Mask,
 ) -> UnitFacts:
     """Return the widest limits of the considered providers, and whether all limits are equal."""
     column = condition.column
     considered, tree = _considered(snapshot, condition, providers, lost)
-    facts = UnitFacts(condition.resource_class, condition.amount, tree=tree)
+    able = need.considered[0] & condition.unit & lost[snapshot.forest.root]
+    excluded = _excluded(snapshot, need.conditions, able)
+    facts = UnitFacts(condition.resource_class, condition.amount, tree=tree, excluded=excluded)
     if not considered.any():
         return facts
     numbers = np.unique(column.unit_rule[considered]).tolist()
@@ -181,12 +200,18 @@ def of_units(
 
 
 def of_free(
-    snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
+    snapshot: Snapshot,
+    need: GroupNeed,
+    condition: AmountCondition,
+    providers: Providers,
+    lost: Mask,
 ) -> FreeFacts:
     """Return the largest free amount and its provider."""
     column = condition.column
     considered, tree = _considered(snapshot, condition, providers, lost)
-    facts = FreeFacts(condition.resource_class, condition.amount, tree=tree)
+    enough = need.considered[0] & condition.enough & lost[snapshot.forest.root]
+    excluded = _excluded(snapshot, need.conditions, enough)
+    facts = FreeFacts(condition.resource_class, condition.amount, tree=tree, excluded=excluded)
     able = considered & condition.unit[column.rows]
     if not able.any():
         return facts

@@ -50,7 +50,7 @@ def question(pairs: validation.QueryPairs, version: Version) -> Question:
     return Question(
         request=candidate_request(pairs, version),
         query=queries.text(pairs),
-        microversion=str(version),
+        microversion=version,
         remedies=own.get("remedies") == "true",
         root=str(UUID(own["root"])) if "root" in own else None,
     )

@@ -1,7 +1,7 @@
 """The roots that do not fit and fail the fewest requirements.
 
-If the unsuffixed group names a tree, its root is the only one that can be listed: the caller did
-not ask about other hosts.
+If the groups name a tree, only the roots that can use it are listed: the caller did not ask about
+other hosts.
 
 A ranking with arrays over all roots comes first: it counts the requirements that no provider of a
 root meets, whatever the others are. The best roots are then solved root by root
@@ -31,13 +31,12 @@ from placement_insight.explain.groups import (
     Group,
     all_providers,
     meeting,
-    named_providers,
     reached_roots,
     roots_shared_with,
 )
 from placement_insight.explain.model import NearMiss
 
-Rank = tuple[bool, int, int, float]
+Rank = tuple[int, int, float]
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
 MOST_SHARING = 1000  # a root is solved with at most this many sharing providers
@@ -72,24 +71,21 @@ class NearMisses:
         missing = np.flatnonzero(funnel.named & ~funnel.left)
         if not len(missing):
             return
-        named = self._snapshot.forest.root[named_providers(self._snapshot, self._slotted.request)]
-        is_other = np.isin(missing, named, invert=True)
         fewest = self._fewest_unmet()[missing]
         # lost by a later row of the funnel, then by a smaller shortfall
         later, shortfall = -funnel.lost_at[missing], self._shortfall()[missing]
-        order = np.lexsort((shortfall, later, fewest, is_other))
+        order = np.lexsort((shortfall, later, fewest))
         for at in order[: SOLVED_FOR_EACH * number].tolist():
-            lower_bound = is_other.item(at), fewest.item(at)
-            if len(self._solved) >= number and self._solved[number - 1][0][:2] <= lower_bound:
+            if len(self._solved) >= number and self._solved[number - 1][0][0] <= fewest[at]:
                 return
             miss = self._miss(missing.item(at))
-            rank = (lower_bound[0], _distance(miss), later.item(at), shortfall.item(at))
+            rank = (_distance(miss), later.item(at), shortfall.item(at))
             self._solved.append((rank, miss))
             self._solved.sort(key=itemgetter(0))
 
     def run_for(self, root: int) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
-        self._solved.append(((False, 0, 0, 0.0), self._miss(root)))
+        self._solved.append(((0, 0, 0.0), self._miss(root)))
 
     # --- one root
 

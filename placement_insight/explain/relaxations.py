@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 
-from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.request import CandidateRequest, RequestGroup, amounts_text
 from placement.core.requirement import (
     Amount,
     GroupsRequirement,
@@ -22,10 +22,13 @@ from placement.core.requirement import (
     SameSubtree,
 )
 from placement.core.search.slots import joint_requirements
+from placement.microversion import Version
+from placement.parse import validation
+from placement.schemas.queries import CANDIDATES_QUERY
+from placement_insight import queries
 from placement_insight.explain.changes import (
     Drop,
     GroupParameters,
-    Parameters,
     Policy,
     Separate,
     Split,
@@ -33,6 +36,7 @@ from placement_insight.explain.changes import (
 )
 
 MOST_PARTS = 8
+_VALIDATORS = validation.query_validators(CANDIDATES_QUERY)
 
 Suffixes = tuple[str, ...]
 
@@ -87,23 +91,27 @@ def _naming_all(request: CandidateRequest) -> CandidateRequest:
     return replace(request, requirements=(*request.requirements, *alone))
 
 
-def query_of(request: CandidateRequest) -> str:
-    """Return a request as a query that is valid at every microversion that can express it."""
-    parameters = [parameter for group in request.groups for parameter in _parameters(group)]
-    parameters += _joined(request.of_root, "")
-    parameters += [each.spelled() for each in _parameters_of_groups(request)]
+def query_of(request: CandidateRequest, version: Version) -> str | None:
+    """Return a request as a query; None if the microversion does not have all parameters."""
+    pairs = [*_pairs(request)]
+    has_all = validation.error_message(_VALIDATORS, dict(pairs), version) is None
+    return queries.text(pairs) if has_all else None
+
+
+def _pairs(request: CandidateRequest) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a request."""
+    for group in request.groups:
+        if group.resources:
+            yield f"resources{group.suffix}", amounts_text(group.resources)
+        yield from _joined(group.requirements, group.suffix)
+    yield from _joined(request.of_root, "")
+    for each in _parameters_of_groups(request):
+        yield each.parameter, each.value()
     if request.limit is not None:
-        parameters.append(f"limit={request.limit}")
-    return "&".join(parameters)
+        yield "limit", f"{request.limit}"
 
 
-def _parameters(group: RequestGroup) -> Iterator[str]:
-    """Yield the parameters of a group."""
-    yield from RequestGroup(group.suffix, group.resources).spelled()
-    yield from _joined(group.requirements, group.suffix)
-
-
-def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[str]:
+def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[tuple[str, str]]:
     """Yield the parameters of requirements.
 
     All single traits are in one parameter: below 1.39, ``required`` cannot be repeated.
@@ -113,12 +121,12 @@ def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[str]:
         if requirement.shares_parameter:
             values[requirement.parameter].append(requirement.value())
         else:
-            yield requirement.spelled(suffix)
+            yield f"{requirement.parameter}{suffix}", requirement.value()
     for parameter, shared in values.items():
-        yield f"{parameter}{suffix}={','.join(shared)}"
+        yield f"{parameter}{suffix}", ",".join(shared)
 
 
-def _parameters_of_groups(request: CandidateRequest) -> Iterator[Parameters]:
+def _parameters_of_groups(request: CandidateRequest) -> Iterator[Requirement]:
     """Yield ``group_policy``, which several groups with a suffix require, and the others."""
     if sum(bool(group.suffix) for group in request.groups) > 1:
         yield Policy(request.isolate)

@@ -18,6 +18,7 @@ from placement.core.search.anchors import roots_of
 from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
+from placement.microversion import Version
 from placement_insight.explain.changes import (
     Both,
     Change,
@@ -48,10 +49,15 @@ class Remedies:
     """Tries changes of one request."""
 
     def __init__(
-        self, snapshot: Snapshot, request: CandidateRequest, fitting_roots: FittingRoots
+        self,
+        snapshot: Snapshot,
+        request: CandidateRequest,
+        version: Version,
+        fitting_roots: FittingRoots,
     ) -> None:
         self._snapshot = snapshot
         self._request = request
+        self._version = version
         self._fitting_roots = fitting_roots
         self._remedies: list[Remedy[Change]] = []
 
@@ -79,11 +85,11 @@ class Remedies:
     def _helping(
         self, changes: Iterable[tuple[T, CandidateRequest]], fits: int = 0
     ) -> Iterator[Remedy[T]]:
-        """Yield the changes after which more roots fit."""
+        """Yield the changes after which more roots fit, and that the microversion has."""
         for change, request in changes:
-            roots = self._roots(request)
-            if roots > fits:
-                yield Remedy(change, roots, query_of(request))
+            query = query_of(request, self._version)
+            if query and (roots := self._roots(request)) > fits:
+                yield Remedy(change, roots, query)
 
     # --- the same amounts in other groups
 
@@ -119,9 +125,8 @@ class Remedies:
         self, request: CandidateRequest, group: RequestGroup, name: str, alike: Suffixes
     ) -> Iterator[Remedy[Lower]]:
         if amount := self._largest(request, group, name):
-            lowered = with_amount(request, group.suffix, name, amount)
             change = Lower(group.suffix, name, amount, alike=alike)
-            yield Remedy(change, self._roots(lowered), query_of(lowered))
+            yield from self._helping([(change, with_amount(request, group.suffix, name, amount))])
 
     def _largest(self, request: CandidateRequest, group: RequestGroup, name: str) -> int:
         """Return the largest amount below the requested amount for which a root fits, else 0.

@@ -177,7 +177,7 @@ class OperatorReports(Reports):
                 if is_admitted:
                     if len(self.explained) >= MOST_EXPLAINED:
                         self.explained.clear()
-                    question = Question(candidate_request, query, version)
+                    question = Question(candidate_request, query, request.version)
                     facts = self._explained(snapshot, question, key)
                     self.explained[key] = ref(snapshot), facts
         if facts:

@@ -4,6 +4,7 @@ import time
 
 from placement.core.request import CandidateRequest
 from placement.core.search.deadline import Deadline
+from placement.microversion import MAX_VERSION
 from placement.tests.property.searches import World, snapshot_of
 from placement.tests.support.oracle import Oracle
 from placement_insight.explain.changes import (
@@ -16,7 +17,7 @@ from placement_insight.explain.model import (
 
 
 def explained(world: World, request: CandidateRequest, *, remedies: bool = False) -> Explanation:
-    question = Question(request, "", "", remedies)
+    question = Question(request, "", MAX_VERSION, remedies)
     return explain(snapshot_of(world), question, Deadline(60, time.monotonic))
 
 

@@ -251,18 +251,30 @@ def is_contradictory(request: CandidateRequest) -> bool:
 
 
 def missing(world: World, request: CandidateRequest) -> set[str]:
-    """The hosts that do not fit; if the unsuffixed group names a tree, its root only."""
+    """The hosts that do not fit; of trees that groups name, those that can use most of them."""
     oracle = Oracle(world)
-    groups = [parts(group) for group in request.groups if not group.suffix]
-    named = [group.in_tree for group in groups if group.in_tree]
-    return {
-        root
+    trees = {group.suffix: parts(group).in_tree for group in request.groups}
+    trees = {suffix: oracle.tree(uuid) for suffix, uuid in trees.items() if uuid}
+    used = {
+        root: sum(uses(oracle, root, tree, suffix) for suffix, tree in trees.items())
         for root in oracle.states
         if oracle.root(root) == root
-        and (named or is_host(oracle, root))
-        and not oracle.candidates(request, anchors=[root])
-        and all(oracle.tree(uuid) == root for uuid in named)
+        and (is_host(oracle, root) or trees.get("") == root or oracle.candidates(request, [root]))
     }
+    most = max(used.values(), default=0)
+    return {
+        root
+        for root, number in used.items()
+        if number == most
+        and not oracle.candidates(request, anchors=[root])
+        and (number or not trees)
+    }
+
+
+def uses(oracle: Oracle, root: str, tree: str | None, suffix: str) -> bool:
+    """Whether a group can have providers of a tree; the unsuffixed group, of its own only."""
+    of_tree = [uuid for uuid in oracle.states if oracle.root(uuid) == tree]
+    return any(oracle.usable(uuid, root) for uuid in of_tree if suffix or tree == root)
 
 
 def is_host(oracle: Oracle, root: str) -> bool:
@@ -321,16 +333,7 @@ def distance(miss: NearMiss) -> int:
 
 @given(worlds(), requests())
 def test_those_that_lack_least_come_first(world: World, request: CandidateRequest):
-    misses = explained(world, request).near_misses
-    groups = map(parts, request.groups)
-    named = {Oracle(world).tree(group.in_tree) for group in groups if group.in_tree}
-    ranks = [
-        (
-            miss.root.uuid not in named,
-            distance(miss),
-        )
-        for miss in misses
-    ]
+    ranks = [distance(miss) for miss in explained(world, request).near_misses]
     assert ranks == sorted(ranks)
 
 

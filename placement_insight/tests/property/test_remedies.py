@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from placement import db_api, deploy, exception
 from placement.core.request import CandidateRequest
 from placement.db.store import Store
+from placement.microversion import MAX_VERSION
 from placement.tests.plugin import service_options
 from placement.tests.property.searches import World
 from placement.tests.property.strategies import (
@@ -91,7 +92,7 @@ def helps(world: World, request: CandidateRequest) -> bool:
 def is_query(request: CandidateRequest) -> bool:
     """Whether the API accepts the request: a group without any parameter cannot be written."""
     try:
-        request_of(query_of(request))
+        request_of(query_of(request, MAX_VERSION))
     except exception.BadRequest:
         return False
     return True
@@ -127,7 +128,9 @@ def test_the_api_accepts_every_remedy(http, make: str, data: st.DataObject):
     world = data.draw(worlds() if make == "any" else device_worlds())
     request = data.draw(requests() if make == "any" else device_requests())
     # a resourceless group without conditions cannot be written as a query
-    sent = http.get(f"/allocation_candidates?{query_of(request)}", headers=HEADERS, status="*")
+    sent = http.get(
+        f"/allocation_candidates?{query_of(request, MAX_VERSION)}", headers=HEADERS, status="*"
+    )
     assume(sent.status_int == 200)
     for remedy in explained(world, request, remedies=True).remedies:
         http.get(f"/allocation_candidates?{remedy.query}", headers=HEADERS, status=200)

@@ -83,7 +83,9 @@ class SmallCloud:
         return text
 
     def explained(self, query: str):
-        question = Question(self.request(query), self.with_uuids(query), "", remedies=True)
+        question = Question(
+            self.request(query), self.with_uuids(query), MAX_VERSION, remedies=True
+        )
         return explain(self.snapshot, question, Deadline(60, time.monotonic))
 
     def text(self, query: str) -> str:

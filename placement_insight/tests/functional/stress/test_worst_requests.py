@@ -240,7 +240,9 @@ def respond(case: Case, snapshot: Snapshot, now: Callable[[], float]) -> str:
     try:
         found = search(snapshot, request, case.settings, deadline, rng=rng)
         if not found.candidates:
-            explain(snapshot, Question(request, "", ""), Deadline(EXPLAINING_SECONDS, now))
+            explain(
+                snapshot, Question(request, "", MAX_VERSION), Deadline(EXPLAINING_SECONDS, now)
+            )
         b"".join(pieces(found, request, case.version, deadline.check))
     except SearchDeadlineExceeded:
         return "aborted"

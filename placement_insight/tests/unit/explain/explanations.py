@@ -17,5 +17,5 @@ def explained(picture, query, version=MAX_VERSION, **options) -> Explanation:
         traits=["CUSTOM_OFF", "CUSTOM_NOBODY"],
         classes=["VCPU", "CUSTOM_GPU", "CUSTOM_FPGA"],
     )
-    question = Question(request_of(query, version), query, "", **options)
+    question = Question(request_of(query, version), query, version, **options)
     return explain(snapshot, question, Deadline(60, time.monotonic))

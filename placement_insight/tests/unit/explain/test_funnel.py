@@ -5,8 +5,9 @@ import itertools
 import pytest
 
 from placement.core.search.deadline import Deadline
+from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
-from placement.tests.support.worlds import aggregate_uuid
+from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
 from placement_insight.explain.facts import (
@@ -191,7 +192,7 @@ def test_the_clock_is_read_for_each_different_group():
     for number in (10, 100):
         clock = itertools.count()
         query = "&".join(f"resources{group}=DISK_GB:{group}" for group in range(1, number + 1))
-        question = Question(request_of(f"{query}&group_policy=none"), query, "")
+        question = Question(request_of(f"{query}&group_policy=none"), query, MAX_VERSION)
         explain(snapshot_of(SHARING), question, Deadline(1e9, clock.__next__))
         reads[number] = next(clock)
     stages = 4  # of the funnel: conditions, aggregates and traits, amounts, groups as a whole
@@ -200,6 +201,23 @@ def test_the_clock_is_read_for_each_different_group():
 
 A, B = aggregate_uuid("a"), aggregate_uuid("b")
 ROOT_AND_CHILD = "h @a\n  numa VCPU=8 @b"
+
+
+@pytest.mark.parametrize(
+    ("amount", "text", "note"),
+    [
+        (4, "fewer than 4 VCPU free in group 1", "b has enough, excluded: no trait CUSTOM_ON"),
+        (9, "VCPU:9 above max_unit 8 in group 1", "b allows it, excluded: no trait CUSTOM_ON"),
+    ],
+)
+def test_a_provider_with_the_amount_that_an_earlier_condition_excludes(amount, text, note):
+    world = "h\n  a VCPU=8(used=8, max=8) +CUSTOM_ON\n  b VCPU=16"
+    query = f"resources1=VCPU:{amount}&required1=CUSTOM_ON"
+    (row,) = as_json(explained(world, query))["funnel"]
+    assert (row["text"], row["note"]) == (text, note)
+    requirement = {"code": "trait", "requirement": "required1=CUSTOM_ON"}
+    provider = {"uuid": provider_uuid("b"), "name": "b"}
+    assert row["detail"]["excluded"] == {"provider": provider, **requirement}
 
 
 def test_aggregates_that_root_and_child_have_only_together():

@@ -8,6 +8,7 @@ import pytest
 from placement.core.model import SHARING_TRAIT
 from placement.core.requirement import MemberOf
 from placement.core.search.deadline import Deadline
+from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
 from placement_insight.explain.document import as_json
@@ -96,9 +97,26 @@ def test_only_the_tree_that_the_request_names_is_listed():
     assert lacks(NAMED, query.replace("$named", "$removed")) == {}
 
 
-def test_the_tree_of_a_group_comes_first():
-    query = "resources1=VCPU:5&in_tree1=$named&required1=!CUSTOM_OFF&member_of1=!@no"
-    assert list(lacks(NAMED, query)) == ["named", "near"]
+@pytest.mark.parametrize(
+    ("trees", "hosts"),
+    [
+        (("named", "named"), ["named"]),
+        (("named", "near"), ["named", "near"]),  # one of them is a mistake
+        (("removed", "named"), ["named"]),
+        (("removed", "removed"), []),
+        (("nfs", "nfs"), ["near"]),
+        (("nfs", "named"), ["near", "named"]),
+    ],
+)
+def test_only_hosts_that_can_use_the_trees_of_the_groups_are_listed(trees, hosts):
+    """Nova names the host of the server in each group of an attached interface."""
+    world = (
+        "near VCPU=4 @rack\n  nic VCPU=1\nfar VCPU=4\nnamed VCPU=4\n"
+        f"nfs VCPU=1 @rack +{SHARING_TRAIT}"
+    )
+    groups = [f"resources{at}=VCPU:5&in_tree{at}=${trees[at - 1]}" for at in (1, 2)]
+    query = "&".join([*groups, "group_policy=none"])
+    assert sorted(lacks(world, query)) == sorted(hosts)
 
 
 def test_a_provider_in_the_tree_of_a_group_is_closer_than_one_beside_it():
@@ -150,7 +168,7 @@ def test_the_deadline_leaves_what_is_known():
     ticks = itertools.count()
     snapshot = snapshot_of("a VCPU=8\nb VCPU=7(used=1)")
     query = "resources1=VCPU:9&resources2=VCPU:1&group_policy=isolate"
-    question = Question(request_of(query), query, "")
+    question = Question(request_of(query), query, MAX_VERSION)
     seen = set()
     for budget in range(100):
         explanation = explain(snapshot, question, Deadline(budget, ticks.__next__))
@@ -170,7 +188,7 @@ def test_a_root_of_which_nothing_is_known_at_the_deadline_is_not_listed():
     query = "resources1=VCPU:1&resources2=VCPU:1&resources3=VCPU:1&group_policy=isolate"
     names = set()
     for root in (None, snapshot.forest.uuids[0]):
-        question = Question(request_of(query), query, "", root=root)
+        question = Question(request_of(query), query, MAX_VERSION, root=root)
         for budget in range(100):
             explanation = explain(snapshot, question, Deadline(budget, itertools.count().__next__))
             assert all(miss.unmet for miss in explanation.near_misses)

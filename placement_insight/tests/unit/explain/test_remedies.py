@@ -6,6 +6,7 @@ import pytest
 
 from placement.core.requirement import Amount, Isolate, RequiredTrait, SameSubtree
 from placement.core.search.deadline import Deadline
+from placement.microversion import MAX_VERSION, Version
 from placement.tests.support.queries import request_of, snapshot_of
 from placement_insight.explain.changes import (
     Both,
@@ -20,8 +21,8 @@ from placement_insight.explain.explain import Question, explain
 from placement_insight.tests.unit.explain.explanations import explained
 
 
-def remedies(picture, query):
-    return explained(picture, query, remedies=True).remedies
+def remedies(picture, query, **options):
+    return explained(picture, query, remedies=True, **options).remedies
 
 
 def dropped(remedy):
@@ -194,7 +195,7 @@ def test_a_group_without_resources_is_dropped_with_its_same_subtree():
 def test_parts_that_exceed_the_budget_are_named_as_undetermined():
     ticks = itertools.count()
     snapshot = snapshot_of("h1 VCPU=8")
-    question = Question(request_of("resources=VCPU:9"), "", "", remedies=True)
+    question = Question(request_of("resources=VCPU:9"), "", MAX_VERSION, remedies=True)
     for budget in range(100):
         explanation = explain(snapshot, question, Deadline(budget, ticks.__next__))
         if not explanation.undetermined:
@@ -217,7 +218,7 @@ def test_the_limit_does_not_matter():
     world = "h1 VCPU=8\nh2 VCPU=8"
     snapshot = snapshot_of(world)
     first, second = (
-        explain(snapshot, Question(request_of(text), "", ""), Deadline(1, lambda: 0.0))
+        explain(snapshot, Question(request_of(text), "", MAX_VERSION), Deadline(1, lambda: 0.0))
         for text in (query, f"{query}&limit=1")
     )
     assert first == second
@@ -273,3 +274,12 @@ def test_a_trait_of_a_root_that_supplies_nothing_is_requested_of_the_root():
     assert first.query == "resources=VCPU:1,CUSTOM_GPU:1&root_required=CUSTOM_OFF"
     text = "with root_required=CUSTOM_OFF instead of required=CUSTOM_OFF"
     assert first.change.text({}) == text
+
+
+@pytest.mark.parametrize(("minor", "is_offered"), [(28, False), (34, False), (35, True)])
+def test_only_parameters_of_the_microversion_are_offered(minor, is_offered):
+    world = "root VCPU=8 +CUSTOM_OFF\n  b CUSTOM_GPU=1"
+    query = "resources=CUSTOM_GPU:1&required=CUSTOM_OFF"
+    offered = remedies(world, query, version=Version(1, minor))
+    queries = ["resources=CUSTOM_GPU:1&root_required=CUSTOM_OFF"] if is_offered else []
+    assert [each.query for each in offered] == [*queries, "resources=CUSTOM_GPU:1"]
