@@ -154,7 +154,9 @@ export function asJson(roots: readonly Root[], className: string): string {
 }
 
 export function asCsv(roots: readonly Root[], className: string): string {
-  const quoted = (value: string | number) => `"${String(value).replaceAll('"', '""')}"`;
+  // an apostrophe keeps a spreadsheet from computing a name such as =1+1
+  const quoted = (value: string | number) =>
+    `"${String(value).replaceAll('"', '""').replace(/^[=+\-@\t\r]/, "'$&")}"`;
   const lines = roots.map((root) => {
     const row = record(root, className);
     return COLUMNS.map((column) => quoted(row[column])).join(",");

@@ -69,14 +69,16 @@ export function Breakable({ text, nameOf }: { text: string; nameOf?: NameOf }) {
   );
 }
 
-// The sentences of a plan: the result, then why, and what to do next.
-export function Sentences({ text, nameOf }: { text: string; nameOf?: NameOf }) {
+// The sentences of a plan: the result, what belongs to it, then why, and what to do next.
+export function Sentences(props: { text: string; nameOf?: NameOf; children?: ComponentChildren }) {
+  const { text, nameOf, children } = props;
   const [result = "", ...others] = text.split("\n");
   return (
     <>
       <p role="status">
         <Breakable text={result} nameOf={nameOf} />
       </p>
+      {children}
       <ul>
         {others.map((line) => (
           <li key={line}>

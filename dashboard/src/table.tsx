@@ -33,8 +33,10 @@ export function Table(props: {
   label?: string;
   class?: string;
 }) {
+  // a screen reader lists tables by their names: else, what the rows are
+  const name = props.label ?? props.caption ?? nameOf(props.columns[0] ?? "");
   return (
-    <table role="table" class={props.class} aria-label={props.label}>
+    <table role="table" class={props.class} aria-label={name}>
       {props.caption && <caption>{props.caption}</caption>}
       <thead role="rowgroup">
         <tr role="row">

@@ -113,6 +113,12 @@ test("files have every host that is shown, and quote names", () => {
   assert.deepEqual(JSON.parse(asJson(roots, "VCPU")).map(({ free }: { free: number }) => free), [6]);
 });
 
+test("no name is a formula in a CSV file", () => {
+  const roots = selected(cloudOf(...["=1+1", "+1", "-1", "@A1", "a=1"].map((name) => host(name, { VCPU: [8, 2] }))), ALL);
+  const names = asCsv(roots, "VCPU").split("\r\n").slice(1, -1).map((line) => line.split(",")[0]);
+  assert.deepEqual(names, [`"'=1+1"`, `"'+1"`, `"'-1"`, `"'@A1"`, '"a=1"']);
+});
+
 test("a change of usage can leave the order behind", () => {
   const changing = cloud();
   const roots = sorted(selected(changing, ALL), "VCPU", "used");

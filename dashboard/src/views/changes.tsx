@@ -30,6 +30,7 @@ export function ChangesView({ query }: { query: string }) {
   );
   const subject = SUBJECTS.find((key) => address.has(key));
   const id = address.get(subject ?? "") ?? "";
+  const name = nameOf(id);
   return (
     <>
       {subject && (
@@ -37,7 +38,10 @@ export function ChangesView({ query }: { query: string }) {
           <a href={addressOf("changes")}>Changes</a> /
         </p>
       )}
-      <h1>{subject ? <Name text={nameOf(id) ?? id} whole={id} /> : "Changes"}</h1>
+      <h1>
+        {!subject && "Changes"}
+        {subject && (name ? <Name text={name} whole={id} /> : <span class="uuid">{id}</span>)}
+      </h1>
       <Filters address={address} />
       {error && <Failure error={error} what="The list of changes" />}
       {value && <Records recorded={value} />}

@@ -111,13 +111,13 @@ function Devices({ consumer }: { consumer: Consumer }) {
   const { cloud } = useShared().live;
   const rootOf = (uuid: string) => cloud.nameOf(cloud.providers.get(uuid)?.root_provider_uuid ?? "");
   return (
-    <>
+    <span>
       {devicesOf(consumer, cloud).map(([uuid, name], index) => (
         <span key={uuid}>
           {index > 0 && ", "}
           <TreeLink uuid={uuid} name={ownName(name, [rootOf(uuid)])} />
         </span>
       ))}
-    </>
+    </span>
   );
 }

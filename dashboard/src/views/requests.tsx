@@ -3,7 +3,7 @@
 import type { Claim, RecordedRequest } from "../documents";
 import { inUnits } from "../findings";
 import { amount, amountOf, amounts, dateTime, decimal, percent, plural, reason, times } from "../format";
-import { Ago, Breakable, Choices, Empty, Failure, Id, Name, TreeLink } from "../parts";
+import { Ago, Breakable, Choices, Empty, Failure, Id, TreeLink } from "../parts";
 import { keyOf, refused } from "../refusals";
 import { addressOf, changed } from "../router";
 import { useLoaded, useNameOf, useSettled, useShared, useTicks } from "../state";
@@ -142,7 +142,7 @@ function OneRequest({ id }: { id: string }) {
         <a href={addressOf("requests")}>Requests</a> /
       </p>
       <h1>
-        <Name text={id} />
+        <span class="uuid">{id}</span>
       </h1>
       {error?.status === 404 && <Empty>{error.message}</Empty>}
       {error && error.status !== 404 && <Failure error={error} what="The request" />}

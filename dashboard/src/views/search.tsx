@@ -3,8 +3,8 @@
 import { type Api, NO_NAMES } from "../api";
 import { addressOfAll } from "../changes";
 import type { Consumer, Names, Provider, RecordedRequest } from "../documents";
-import { plural, reason } from "../format";
-import { Ago, Empty, Id, Name, TreeLink } from "../parts";
+import { amounts, plural, reason } from "../format";
+import { Ago, Empty, Id, TreeLink } from "../parts";
 import { addressOf } from "../router";
 import {
   idsNamed,
@@ -32,7 +32,7 @@ export function SearchView({ text }: { text: string }) {
   return (
     <div class="results">
       <h1>
-        Results for <Name text={wanted} />
+        Results for <span class="uuid">{wanted}</span>
       </h1>
       <Providers providers={providers} />
       <Recorded text={settled} isAlone={providers.length === 0} />
@@ -150,7 +150,9 @@ function Hosts({ consumer }: { consumer: Consumer }) {
   return (
     <>
       {Object.entries(consumer.providers).map(([uuid, name]) => (
-        <TreeLink key={uuid} uuid={uuid} name={name} />
+        <span key={uuid}>
+          <TreeLink uuid={uuid} name={name} /> {amounts(consumer.allocations[uuid] ?? {})}
+        </span>
       ))}
     </>
   );

@@ -50,17 +50,18 @@ function Domains({ by }: { by: string }) {
   if (value === null) return <Empty>Looking for other hosts …</Empty>;
   return (
     <>
-      <Sentences text={value.text} nameOf={nameOf} />
-      <ul class="domains" aria-label="Domains">
-        {domainsOf(live.cloud, by, value, nameOf).map(({ id, label, hosts, verdict }) => (
-          <li key={id} class={verdict}>
-            <span aria-hidden="true">{SIGNS[verdict]}</span>
-            <span class="visually-hidden">{WORDS[verdict]}: </span>
-            <Name text={label} whole={id} href={linkOf(by, id)} />
-            <span class="aside">{plural(hosts, "host")}</span>
-          </li>
-        ))}
-      </ul>
+      <Sentences text={value.text} nameOf={nameOf}>
+        <ul class={`domains ${by}`} aria-label="Domains">
+          {domainsOf(live.cloud, by, value, nameOf).map(({ id, label, hosts, verdict }) => (
+            <li key={id} class={verdict}>
+              <span aria-hidden="true">{SIGNS[verdict]}</span>
+              <span class="visually-hidden">{WORDS[verdict]}: </span>
+              <Name text={label} whole={id} href={linkOf(by, id)} />
+              <span class="aside">{plural(hosts, "host")}</span>
+            </li>
+          ))}
+        </ul>
+      </Sentences>
       <Failures outcomes={[...value.not, ...value.unknown]} nameOf={nameOf} />
     </>
   );

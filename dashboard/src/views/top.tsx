@@ -90,7 +90,7 @@ function cellsOf(host: TopHost) {
     <>
       <Breakable text={name} /> {amountOf(name, used, usable)}
     </>,
-    <Breakable text={amounts(left)} />,
+    <Breakable text={amounts(left) || "nothing"} />,
     <>
       {host.states.map((state) => (
         <span class="tag">{state.replaceAll("_", " ")}</span>

@@ -1,6 +1,6 @@
 // One tree of providers: inventories as bars, traits, aggregates, sharing providers, consumers.
 
-import { requestOf } from "../changes";
+import { addressOfAll, requestOf } from "../changes";
 import { compare, DISABLED_TRAIT, reservedState, type Root, usable } from "../cloud";
 import type { Inventory, Provider } from "../documents";
 import { amount, amountOf, decimal, ownName } from "../format";
@@ -19,7 +19,15 @@ export function TreeView({ uuid }: { uuid: string }) {
   const root = live.cloud.roots.get(provider?.root_provider_uuid ?? uuid);
   if (live.status.at === null) return <Loading />;
   if (root === undefined) {
-    return <Empty>There is no provider {uuid}. It may have been removed.</Empty>;
+    return (
+      <>
+        <h1>No provider</h1>
+        <Empty>
+          There is no provider {uuid}. It may have been removed: see{" "}
+          <a href={addressOfAll({ provider: uuid })}>its changes</a>.
+        </Empty>
+      </>
+    );
   }
   const top = live.cloud.providers.get(root.uuid) as Provider;
   const isDevice = provider !== undefined && provider !== top;

@@ -25,6 +25,8 @@ VIEWS = [
     "#/cloud?wallboard=1",
     "#/hosts",
     f"#/tree/{HOST}",
+    f"#/tree/{GPU}",
+    "#/survival",
     "#/shape?resources=VCPU:999",
     "#/requests",
     "#/changes",
@@ -181,6 +183,8 @@ def test_a_device_has_a_page_with_its_consumers(small_to_change, open_page):
 def test_a_provider_that_does_not_exist(small, open_page):
     page = open_page(f"{small.url}{PAGE}#/tree/{SERVER}")
     wait_for_text(page, "There is no provider")
+    page.get_by_role("link", name="its changes").click()
+    wait_for_text(page, "No change is recorded")
 
 
 def test_an_empty_cloud_says_what_comes_first(empty, open_page):
@@ -295,6 +299,7 @@ def test_axe_finds_nothing_and_no_view_is_wider_than_the_window(small, open_page
         wait_until(lambda: page.evaluate(NOTHING_MOVES))
         results = axe.run(page)
         assert results.violations_count == 0, (scheme, results.generate_report())
+    assert page.locator("table:not([aria-label])").count() == 0
     for width in (320, 3840):
         page.set_viewport_size({"width": width, "height": 900})
         wait_until(lambda width=width: page.evaluate(SCROLL_WIDTH) <= width)

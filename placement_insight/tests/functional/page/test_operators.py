@@ -71,6 +71,7 @@ def test_a_slash_in_a_field_is_a_letter(small, open_page):
 def test_consumers_are_found_by_uuid_or_its_beginning(small, open_page, text):
     page = opened(open_page, small, f"#/search/{text}", tolerated=FAILED_REQUEST)
     wait_for_text(page, SERVER)
+    expect(page.get_by_role("list").get_by_role("listitem").last).to_contain_text("host1 VCPU 4")
     page.get_by_role("link", name="host1", exact=True).click()
     page.wait_for_url(f"**/#/tree/{HOST}", timeout=MILLISECONDS)
 
