@@ -222,6 +222,9 @@ export interface Outcome {
 
 export interface Survival {
   text: string;
+  domains: number;
+  survive: number;
+  undetermined: number;
   not: Outcome[];
   unknown: Outcome[];
   // The domains that the time limit left out.

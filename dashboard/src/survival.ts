@@ -42,6 +42,12 @@ export function groupings(cloud: Cloud): string[] {
   return ["aggregate", ...prefixes.map(([prefix]) => `root_trait:${prefix}`).sort(compare)];
 }
 
+// What the hosts are most likely to fail by: racks, else aggregates; null if they have neither.
+export function likeliest(cloud: Cloud): string | null {
+  const [aggregate = "", prefix] = groupings(cloud);
+  return prefix ?? (hosts(cloud).some(({ aggregates }) => aggregates.length > 0) ? aggregate : null);
+}
+
 // The domains of a grouping by name, with what happens to them.
 export function domainsOf(
   cloud: Cloud,

@@ -11,7 +11,7 @@ import {
   selected,
   sorted,
 } from "../src/hosts";
-import { domainsOf } from "../src/survival";
+import { domainsOf, likeliest } from "../src/survival";
 import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const ALL = { className: "VCPU", text: "", trait: "", status: "all" as const };
@@ -134,7 +134,10 @@ test("domains that the time limit left out are not determined; R9 is before R10"
     host("segment", { IPV4_ADDRESS: [254, 0] }, { traits: ["CUSTOM_RACK_R9"] }),
     host("R9b", { VCPU: [8, 1] }, { traits: ["CUSTOM_RACK_R9"] }),
   );
-  const survival = { text: "", not: [], unknown: [], left_out: ["CUSTOM_RACK_R10"] };
+  assert.equal(likeliest(cloud), "root_trait:CUSTOM_RACK_");
+  assert.equal(likeliest(cloudOf(host("h", { VCPU: [8, 1] }, { aggregates: ["a"] }))), "aggregate");
+  assert.equal(likeliest(cloudOf(host("h", { VCPU: [8, 1] }))), null);
+  const survival = { text: "", domains: 3, survive: 2, undetermined: 1, not: [], unknown: [], left_out: ["CUSTOM_RACK_R10"] };
   const domains = domainsOf(cloud, "root_trait:CUSTOM_RACK_", survival, String);
   assert.deepEqual(
     domains.map(({ label, hosts, verdict }) => [label, hosts, verdict]),

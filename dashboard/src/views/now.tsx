@@ -1,25 +1,32 @@
-// What is wrong, and what happens, now: errors, refusals, the fullest classes, changes.
+// What is wrong, and what happens, now: errors, refusals, the fullest classes, survival, changes.
 
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 import { fullest } from "../cloud";
 import type { Count, Finding } from "../documents";
 import { errorsOf } from "../findings";
 import { clock, decimal, percent, plural } from "../format";
+import { prefixOf } from "../hosts";
 import { addressOf } from "../router";
 import { useLoaded, useNow, useShared, useTicks } from "../state";
+import { likeliest } from "../survival";
 
 const INTERVAL_MS = 60_000;
 const MOST_NAMED = 3;
 const MOST_CHANGES = 100;
+const SURVIVAL_INTERVAL_MS = 600_000;
+// Of more hosts, it takes seconds of a processor: it is computed when a person opens the view.
+const MOST_DETERMINED = 1_000;
 const HOUR = { since: "1h" };
 
 export function Now() {
   const { findings } = useShared();
   return (
     <ul class="now" aria-label="Now">
-      {findings && <Errors errors={errorsOf(findings)} />}
+      <Errors errors={findings && errorsOf(findings)} />
       <Refused />
       <Fullest />
+      <Survives />
       <Changed />
     </ul>
   );
@@ -33,7 +40,8 @@ function Item(props: { href: string; class?: string; children: ComponentChildren
   );
 }
 
-function Errors({ errors }: { errors: readonly Finding[] }) {
+function Errors({ errors }: { errors: readonly Finding[] | null }) {
+  if (errors === null) return <Item href={addressOf("findings")}>Errors not determined</Item>;
   if (errors.length === 0) return <Item href={addressOf("findings")}>No errors</Item>;
   const codes = [...new Set(errors.map(({ code }) => code.replaceAll("_", " ")))];
   return (
@@ -96,6 +104,25 @@ function Changed() {
   return (
     <Item href={addressOf("changes", "", "since=1h")}>
       {value.changes.length === 0 ? "No" : number} changes in the last hour
+    </Item>
+  );
+}
+
+function Survives() {
+  const { api, live } = useShared();
+  const by = useMemo(() => likeliest(live.cloud), [live.cloud.structure]);
+  const ticks = useTicks(SURVIVAL_INTERVAL_MS);
+  const isFast = by !== null && live.cloud.roots.size <= MOST_DETERMINED;
+  const { value, loading } = useLoaded(`${by} ${isFast} ${ticks}`, async () =>
+    isFast ? await api.survival(by) : null,
+  );
+  if (by === null || (value === null && loading)) return null;
+  const what = by === "aggregate" ? "aggregates" : `${prefixOf(by)}*`;
+  return (
+    <Item href={addressOf("survival", "", `by=${by}`)}>
+      {value === null && "Survival not determined"}
+      {value && `${value.survive} of ${value.domains} ${what} survive a failure`}
+      {value && value.undetermined > 0 && `, ${value.undetermined} not determined`}
     </Item>
   );
 }

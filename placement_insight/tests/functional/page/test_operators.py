@@ -292,6 +292,9 @@ def test_findings_have_a_count_links_and_the_commands_that_repair(realistic, ope
     page.wait_for_url(f"**/#/tree/{first['uuid']}", timeout=MILLISECONDS)
 
 
+CUT_SURVIVAL = {"domains": 3, "survive": 1, "undetermined": 2}
+
+
 def test_the_page_begins_with_errors_refusals_the_fullest_class_and_changes(realistic, open_page):
     """Notices are no errors: they have no badge, and are not red."""
     document = realistic.send("GET", "/insight/findings")
@@ -300,13 +303,17 @@ def test_the_page_begins_with_errors_refusals_the_fullest_class_and_changes(real
     expect(now.first).to_have_text("No errors")
     expect(now.nth(1)).to_have_text(re.compile(r"^2 refused since \d\d:00: [A-Z_]+ \d"))
     expect(now.nth(2)).to_have_text(re.compile(r"^Fullest: [A-Z_]+ \d+ %$"))
+    survives = re.compile(r"^\d+ of 2 CUSTOM_RACK_\* survive a failure$")
+    expect(now.nth(4)).to_have_text(survives)
     expect(now.last).to_have_text(re.compile(r"^\d+ changes in the last hour$"))
+    page.route("**/insight/survival*", lambda route: route.fulfill(json=CUT_SURVIVAL))
     one = [document["findings"][0] | {"severity": "error", "code": "over_capacity"}]
     page.route(
         "**/insight/findings", lambda route: route.fulfill(json=document | {"findings": one})
     )
     page.reload()
     expect(now.first).to_have_text("1 error: over capacity")
+    expect(now.nth(4)).to_have_text("1 of 3 CUSTOM_RACK_* survive a failure, 2 not determined")
     page.get_by_role("link", name="Findings 1 errors").wait_for(timeout=MILLISECONDS)
     now.first.get_by_role("link").click()
     wait_until(lambda: page.title() == "1 error · Placement")
