@@ -1,4 +1,4 @@
-// Keeps a Cloud and its history current: reads everything once, then asks for changes every second.
+// Keeps a Cloud and its history current: reads everything once, then asks for changes every two seconds.
 
 import { type Api, RequestFailed } from "./api";
 import { Cloud } from "./cloud";
@@ -11,7 +11,7 @@ export interface Status {
   detail: string;
 }
 
-const INTERVAL_MS = 1_000;
+const INTERVAL_MS = 2_000;
 const HIDDEN_INTERVAL_MS = 10_000;
 const LONGEST_WAIT_MS = 8_000;
 

@@ -42,8 +42,8 @@ interface Now {
 const NowContext = createContext<Now>({ time: Date.now(), version: 0 });
 export const ProvideNow = NowContext.Provider;
 
-// Changes every second: for usage, refusals and relative times. Everything else is rendered again
-// only if the structure of the cloud changes.
+// Changes with usage and refusals, and every ten seconds for relative times. Everything else is
+// rendered again only if the structure of the cloud changes.
 export function useNow(): Now {
   return useContext(NowContext);
 }
