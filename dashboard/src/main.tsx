@@ -45,7 +45,7 @@ function App({ api, region }: { api: Api; region: string }) {
     [live.cloud.structure, state, detail, findings, names],
   );
   const view = useMemo(() => <View address={address} />, [address]);
-  // what an idle tab renders each second is the time of the state only
+  // without changes, only the time of the state is rendered again with each response
   const times = Math.floor(Date.now() / NOW_INTERVAL_MS);
   const now = useMemo(() => ({ time: Date.now(), version }), [version, unseen, times]);
   return (

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { errorsOf } from "../findings";
-import { clock } from "../format";
+import { ago, clock } from "../format";
 import type { Status } from "../live";
 import { type Address, addressOf } from "../router";
 import { useLoaded, useShared } from "../state";
@@ -112,10 +112,16 @@ function StatusLine({ status }: { status: Status }) {
       {status.at && (
         <span class="at">
           State of <time>{clock(status.at)}</time>
+          {isOld(status.at) && `, ${ago(status.at.toISOString(), Date.now())}`}
         </span>
       )}
     </div>
   );
+}
+
+// More than a minute: of a hidden tab, or of a service that does not respond.
+function isOld(at: Date): boolean {
+  return Date.now() - at.getTime() > 60_000;
 }
 
 function Installation({ region }: { region: string }) {

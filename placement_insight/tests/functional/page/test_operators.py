@@ -187,6 +187,30 @@ def test_a_lost_service_shows_in_the_title_and_the_icon(small_to_change, open_pa
     assert page.evaluate(ICON) == "icon-lost.svg"
 
 
+def test_an_old_tab_says_so_and_is_current_at_once_when_it_is_seen(small, chromium):
+    """A page of its own: its clock is not the one of other tests."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.clock.install()
+    audits: list[str] = []
+    page.on("request", lambda request: "/findings" in request.url and audits.append(request.url))
+    page.goto(f"{small.url}{PAGE}#/cloud")
+    wait_for_text(page, "No errors")
+    page.route("**/insight/**", lambda route: route.abort())
+    hide = "(value) => Object.defineProperty(document, 'hidden', {value, configurable: true})"
+    page.evaluate(hide, True)
+    page.clock.fast_forward("01:00:00")
+    expect(page.locator(".status")).to_contain_text(re.compile(r"State of [\d:]+, 1 h ago"))
+    assert len(audits) == 1
+    page.unroute_all()
+    page.evaluate(hide, False)
+    with page.expect_request("**/insight/findings", timeout=MILLISECONDS):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.locator(".status.live").wait_for(timeout=MILLISECONDS)
+    expect(page.locator(".status")).not_to_contain_text("ago")
+    context.close()
+
+
 def test_the_header_has_the_release_and_cards_have_a_trend(small, open_page):
     page = opened(open_page, small)
     expect(page.locator(".installation")).to_have_text(
