@@ -196,6 +196,9 @@ clean:  ## Remove generated files
 environment:
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 
+# Installs into the environment of an interpreter, with pip or the uv of the variable UV.
+INSTALL = $(if $(UV),$(UV) pip install --compile-bytecode --python $(1),$(1) -m pip install) --quiet
+
 # A copy of the checkout, with an environment of its own: the tests of the service, and all programs
 # that they start, find no placement_insight.
 .PHONY: service-checkout
@@ -209,7 +212,7 @@ service-checkout:
 
 $(SERVICE)/.installed: pyproject.toml | service-checkout
 	$(PYTHON) -m venv --clear $(SERVICE)/environment
-	$(SERVICE)/environment/bin/python -m pip install --quiet --editable '$(SERVICE)/checkout[test]'
+	$(call INSTALL,$(SERVICE)/environment/bin/python) --editable '$(SERVICE)/checkout[test]'
 	@touch $@
 
 # One environment; each marker file means that the extra of its name is installed.
@@ -219,11 +222,11 @@ $(VENV)/.serve: pyproject.toml | environment
 	@touch $@
 
 $(VENV)/.%: pyproject.toml | environment
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	$(call INSTALL,$(BIN)/python) --editable '.[$*]'
 	@touch $@
 
 # Keystone requires other releases of libraries: it has an environment of its own.
 .keystone/.installed: placement/tests/functional/keystone/requirements.txt
 	$(PYTHON) -m venv --clear .keystone
-	.keystone/bin/python -m pip install --quiet --requirement $<
+	$(call INSTALL,.keystone/bin/python) --requirement $<
 	@touch $@
