@@ -297,7 +297,11 @@ def test_the_debian_client_needs_the_libraries_that_it_declares(debian_packages,
     libraries = {"python-openstackclient" if name == "openstackclient" else name for name in names}
     environment, root = tmp_path / "environment", tmp_path / "root"
     run(sys.executable, "-m", "venv", environment)
-    run(environment / "bin/python", "-m", "pip", "install", "--quiet", *libraries)
+    python, uv = environment / "bin/python", os.environ.get("UV")
+    install = (
+        [uv, "pip", "install", "--python", python] if uv else [python, "-m", "pip", "install"]
+    )
+    run(*install, "--quiet", *libraries)
     run("dpkg-deb", "--extract", package, root)
     (contents,) = root.glob("usr/lib/python3/dist-packages")
     assert not (contents / "placement/tests").exists()
