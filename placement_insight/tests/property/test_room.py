@@ -3,14 +3,17 @@
 ``DRAIN_WORLDS`` is the number of clouds.
 """
 
+import itertools
 import os
 import random
 import time
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
 from placement.core.search.deadline import Deadline
+from placement.exception import SearchDeadlineExceeded
 from placement.tests.support.provider_tables import snapshot_of_states
 from placement_insight.plan.model import Holder
 from placement_insight.plan.room import Rooms, Task, rooms
@@ -28,7 +31,7 @@ WORLDS = int(os.environ.get("DRAIN_WORLDS", "80"))
 FIRST = int(os.environ.get("DRAIN_FIRST", "0"))
 
 
-def found(world: RoomCase, *, is_moved: bool):
+def found(world: RoomCase, *, is_moved: bool, deadline: Deadline | None = None):
     """Return the result, and a function from rows to numbers of providers."""
     case = world.case
     snapshot = snapshot_of_states(case.states)
@@ -45,7 +48,7 @@ def found(world: RoomCase, *, is_moved: bool):
     evictable = None if is_moved else lambda _: True
     groups = ServerGroups(case.groups, located(case, row_of))
     task = Task(world.request, keep, read, 10, evictable, groups=groups)
-    return rooms(snapshot, task, Deadline(20, time.monotonic)), row_of.index
+    return rooms(snapshot, task, deadline or Deadline(20, time.monotonic)), row_of.index
 
 
 def judged(seed: int, *, is_moved: bool, has_groups: bool) -> str:
@@ -110,3 +113,17 @@ def test_the_fewest_consumers_leave(is_moved, has_groups):
 def test_a_move_may_free_nothing_on_the_root():
     """Its disk moves from the root to shared storage, which the root may use as well."""
     assert judged(1017545, is_moved=True, has_groups=False) == "fewest"
+
+
+def test_a_search_that_the_deadline_ends_is_not_complete():
+    world = random_room_case(random.Random(1017545), has_groups=False)
+    whole, _ = found(world, is_moved=True)
+    results = []
+    for reads_of_the_clock in range(100):
+        deadline = Deadline(reads_of_the_clock, itertools.count().__next__)
+        with suppress(SearchDeadlineExceeded):
+            results.append(found(world, is_moved=True, deadline=deadline)[0])
+    cut = [each for each in results if not each.is_complete]
+    assert 0 < len(cut) < len(results)
+    assert all(each.undetermined for each in cut)
+    assert all(each == whole or each.undetermined for each in results)
