@@ -21,7 +21,7 @@ import requests
 import placement
 from placement.tests.support import docs, preloaded
 from placement.tests.support.servers import free_port
-from placement.tests.support.waiting import wait_until
+from placement.tests.support.waiting import SECONDS_OF_COMMANDS, wait_until
 
 ROOT = Path(placement.__file__).parent.parent
 WSGI_FILE = ROOT / "placement" / "wsgi" / "api.py"
@@ -31,7 +31,7 @@ API_COMMAND = [sys.executable, "-W", "ignore", str(BIN / "placement-api")]
 LATEST = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 APACHE_MODULES = Path("/usr/lib/apache2/modules")
 IS_ROOT = os.getuid() == 0
-START_TIMEOUT_SECONDS = 60
+START_TIMEOUT_SECONDS = SECONDS_OF_COMMANDS
 STOP_TIMEOUT_SECONDS = 90  # uWSGI kills a worker that missed the signal after 60
 CLAIMS = 12
 

@@ -27,7 +27,7 @@ import psutil
 import psycopg
 import pymysql
 
-START_TIMEOUT_SECONDS = 60
+START_TIMEOUT_SECONDS = 240
 USER = "placement"
 PORTS = (10_000, 32_768)  # Linux assigns larger ones to clients and to port 0
 # pytest seeds the random module alike in all processes of a run

@@ -12,7 +12,7 @@ from typing import Self
 
 SECONDS_TO_WAIT = 60
 SECONDS_OF_COMMANDS = 240
-"""The limit of a command, which uses the processor and does not wait: almost that of a test."""
+"""The limit of a command and of the start of a server, which use the processor and do not wait."""
 
 TICK_SECONDS = 0.05
 

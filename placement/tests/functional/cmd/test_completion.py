@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from placement.tests.support.processes import ROOT
+from placement.tests.support.waiting import SECONDS_OF_COMMANDS
 
 SCRIPT = """
 source "$1"; shift
@@ -26,7 +27,7 @@ def completed(*words):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=SECONDS_OF_COMMANDS,
     )
     assert result.stderr == ""
     return result.stdout.split()

@@ -25,6 +25,7 @@ from placement.tests.support.sql import (
     execute,
     scalar,
 )
+from placement.tests.support.waiting import SECONDS_OF_COMMANDS
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -78,7 +79,12 @@ class TestProgress:
         command = [sys.executable, "-m", "placement.cmd.manage", "db", "sync"]
         environ = os.environ | {"OS_PLACEMENT_DATABASE__CONNECTION": url}
         return subprocess.run(
-            command, env=environ, stdout=subprocess.PIPE, stderr=stderr, check=True, timeout=60
+            command,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            check=True,
+            timeout=SECONDS_OF_COMMANDS,
         )
 
     @pytest.mark.long

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from placement.tests.support.processes import skip_untested
+from placement.tests.support.waiting import SECONDS_OF_COMMANDS
 
 pytestmark = pytest.mark.long
 
@@ -78,7 +79,7 @@ def logged(tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=SECONDS_OF_COMMANDS,
         )
         assert (result.returncode, result.stderr) == (0, "")
         return json.loads(result.stdout)[-1]
