@@ -110,7 +110,9 @@ mutants: .mutants/.installed  ## Change the code at random, and list the changes
 		$(call SETTING,pytest_add_cli_args,-p no:randomly -m 'not long and not server') \
 		$(call SETTING,pytest_add_cli_args_test_selection,$(T)) \
 		true ) > .mutants/checkout/setup.cfg
-	cd .mutants/checkout && timeout --preserve-status --signal=INT $(MINUTES)m ../environment/bin/mutmut run '$(MUTANTS)'
+	cd .mutants/checkout \
+		&& timeout --preserve-status --signal=INT $(MINUTES)m ../environment/bin/mutmut run '$(MUTANTS)' \
+		|| { echo 'No mutant was reached. If the tests alone took $(MINUTES) minutes, choose fewer (T), or more MINUTES.'; exit 1; }
 	cd .mutants/checkout && ../environment/bin/mutmut results | sed '/: not checked$$/d'
 
 .mutants/.installed: pyproject.toml
