@@ -171,6 +171,7 @@ def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, n
     nova.hypervisors = []
     nova.shown = {SERVERS[1]}
     nova.migrations = [migration(SERVERS[1], SERVERS[2])]
+    nova.servers[1] = server(SERVERS[2], "host2", "MIGRATING", "migrating")
     assert findings(with_password, "--live", "nova", *NO_GRACE) == {}
 
 
