@@ -21,7 +21,7 @@ from placement_insight.names import short_name
 
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
 # Neutron creates them at each start of an agent, also if no provider gets them.
-_OF_SERVICES = ("CUSTOM_NETWORK_TUNNEL_PROVIDER", "CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
+_OF_NEUTRON = ("CUSTOM_NETWORK_TUNNEL_PROVIDER", "CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
 _SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
 _MOST_USED = 20
 
@@ -126,8 +126,10 @@ class UnusedType(InPlan, code="unused_type", level=NOTICE):
 
 def unused_names(state: AuditedState) -> Iterator[Finding]:
     """Yield a finding for each name that nothing uses; nova will use its consumer types."""
-    yield from (UnusedClass(resource_class=name) for name in sorted(state.unused_classes))
-    traits = sorted(name for name in state.unused_traits if not name.startswith(_OF_SERVICES))
+    for name in sorted(state.unused_classes):
+        if not name.startswith("CUSTOM_RESERVATION_"):  # of a lease of Blazar that starts later
+            yield UnusedClass(resource_class=name)
+    traits = sorted(name for name in state.unused_traits if not name.startswith(_OF_NEUTRON))
     yield from (UnusedTrait(trait=name) for name in traits)
     unused = {name for name, number in _numbers(state).items() if not number}
     yield from (UnusedType(type=name) for name in sorted(unused - _TYPES_OF_NOVA))

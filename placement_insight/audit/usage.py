@@ -213,7 +213,7 @@ def _recorded_cause(inventory: AuditedInventory) -> str:
 class ProviderWithoutInventory(OfProvider, code="provider_without_inventory", level=NOTICE):
     """A provider without inventory, usage and children."""
 
-    cause: str = "nothing has reported it, or it is left over"
+    cause: str = "its service reports no inventory now, or it is left over"
     repair: str = "check that the service that created it runs; otherwise delete the provider"
 
     def first_command(self, commands: Commands) -> str:

@@ -265,6 +265,11 @@ def test_traits_that_services_create_at_each_start_may_be_unused():
     assert codes(unused_traits=[*names, "CUSTOM_PHYSNET"]) == ["unused_trait"]
 
 
+def test_the_class_of_a_lease_that_has_not_begun_is_unused():
+    assert codes(unused_classes=["CUSTOM_RESERVATION_09C58970"]) == []
+    assert codes(unused_classes=["CUSTOM_RESERVATION"]) == ["unused_class"]
+
+
 def test_names_of_children_may_be_alike():
     rows = by_id(provider(1, "cn1"), provider(2, "CN1.gpu", root=1, parent=1), provider(3))
     assert codes(providers=rows) == []
