@@ -133,7 +133,7 @@ def on_other_hosts(
     down_hosts = {each.name for each in listed_hypervisors(live).values() if each.is_down}
     down = {root for root in others if names[root] in down_hosts.intersection(sources)}
     if left := [root for root in others if root not in down]:
-        cause = f"the instance runs on {names[host]}; an evacuation or a migration left the rest"
+        cause = f"the instance is on {names[host]}; an evacuation or a migration left the rest"
         yield doubled(left, cause=cause, repair=f"remove its allocations outside of {names[host]}")
     for root in sorted(down):
         cause = f"the instance was evacuated to {names[host]}, and {names[root]} is down"
