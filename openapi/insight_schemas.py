@@ -166,6 +166,7 @@ TOP = always(
     _answer(
         text=TEXT,
         counts=_opened(**dict.fromkeys(("hosts", *STATES), COUNT)),
+        classes=by_key(_opened(**dict.fromkeys(("used", "usable", "free", "reserved"), COUNT))),
         selected=COUNT,
         hosts=list_of(_TOP_HOST),
     )
@@ -314,8 +315,16 @@ DRAIN = always(
                 text=TEXT,
             )
         ),
-        stuck=list_of(_opened(**_CONSUMER, needs=_AMOUNTS, proved={"type": "boolean"}, text=TEXT)),
-        skipped=list_of(_opened(consumer=TEXT, reason=TEXT)),
+        stuck=list_of(
+            _opened(
+                **_CONSUMER,
+                **{"from": _IDENTITY},
+                needs=_AMOUNTS,
+                proved={"type": "boolean"},
+                text=TEXT,
+            )
+        ),
+        skipped=list_of(_opened(consumer=TEXT, reason=TEXT, text=TEXT)),
         assumes=list_of(TEXT),
     )
 )

@@ -30,8 +30,11 @@ _SHORTEST: Final = 29  # a request beside time, reason and count at 80 character
 _SHORTEST_AMOUNTS: Final = 18
 _MOST_LINES: Final = 6  # of a text in a cell
 _MOST_WITH_UUIDS: Final = 3  # of a text with UUIDs after names
-_UUID: Final = re.compile(r"( \()?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?(1)\))")
+_PLACES_OF_UUID: Final = 36
+_BARE: Final = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UUID: Final = re.compile(rf"( \()?{_BARE}(?(1)\))")
 """A UUID, or " (UUID)" after a name."""
+_UUIDS: Final = re.compile(f"(?:req-)?{_BARE}(?:, {_BARE})*")
 _PIECE: Final = re.compile("[^ &,]*[ &,]*")  # a line may end after it
 _AMOUNTS: Final = re.compile(r"(?:\w+=\d+ ?)*")
 _DOMAIN: Final = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9-]*)+")
@@ -90,7 +93,7 @@ class FittedTable:
             yield f"Names end with {domain}: {', '.join(columns)}."
         if self.in_all_rows:
             equal = (f"{name} {value}" for name, value in self.in_all_rows.items())
-            yield f"In all rows: {', '.join(equal)}."
+            yield f"In all rows: {' '.join(', '.join(equal).split())}."
         if self.left_out:
             yield f"Columns left out: {', '.join(self.left_out)}. See --column and -f json."
 
@@ -114,7 +117,8 @@ def fitted(
         equal = {
             name: values[0]
             for name, values in cells.items()
-            if name not in important[:1] and _is_repeated(values)
+            if name not in important[: 1 if isinstance(values[0], str) else None]
+            and _is_repeated(values)
         }
     whole = {name: values for name, values in cells.items() if name not in equal}
     shown = _with_joined_numbers(whole, important) if _total(whole) > width else whole
@@ -164,7 +168,7 @@ def _domain(values: Sequence[object]) -> str:
 
 def _is_repeated(values: Sequence[object]) -> bool:
     first = values[0]
-    is_short = isinstance(first, str) and first != "" and _width(first) <= _LONGEST_WHOLE
+    is_short = first not in ("", 0) and _width(first) <= _LONGEST_WHOLE
     return is_short and all(value == first for value in values)
 
 
@@ -245,7 +249,8 @@ def _places(line: str) -> int:
 def broken(text: str, width: int) -> str:
     """Return the text in lines of this width, of which the last one may end with an ellipsis.
 
-    UUIDs after names are left out if the text would need more than three lines otherwise.
+    UUIDs after names are left out if the text would need more than three lines otherwise; UUIDs
+    that are wider than a line are an ellipsis.
 
     >>> print(broken("web-1 (5c1f0a2b-1b3d-4e5f-9a7b-0c1d2e3f4a5b): VCPU 4, DISK_GB 20", 20))
     web-1: VCPU 4,
@@ -256,6 +261,8 @@ def broken(text: str, width: int) -> str:
         parts = list(lines_of(line, width))
         if len(parts) > _MOST_WITH_UUIDS or any(_places(part) > width for part in parts):
             without = _UUID.sub(lambda uuid: "" if uuid[1] else uuid[0], line)
+            if width < _PLACES_OF_UUID:
+                without = _UUIDS.sub("…", without)
             parts = list(lines_of(without, width))
         lines += parts
     if len(lines) > max(_MOST_LINES, text.count("\n") + 1):

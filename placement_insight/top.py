@@ -65,14 +65,7 @@ class Host:
     @classmethod
     def of(cls, root: ProviderState, members: Iterable[ProviderState]) -> "Host":
         """Return the host of a root and of all providers of its tree."""
-        parts: defaultdict[str, list[Amounts]] = defaultdict(list)
-        for member in members:
-            for name, inventory in member.inventories.items():
-                used = member.used.get(name, 0)
-                usable, free = capacity.usable(inventory, used), capacity.free(inventory, used)
-                parts[name].append(Amounts(used, int(usable), free, inventory.reserved))
-        sums = {name: Amounts(*map(sum, zip(*of, strict=True))) for name, of in parts.items()}
-        return cls(root, sums)
+        return cls(root, _added(map(_amounts, members)))
 
     @property
     def fullest(self) -> str:
@@ -116,6 +109,24 @@ class Host:
         }
 
 
+def _amounts(member: ProviderState) -> Mapping[str, Amounts]:
+    amounts = {}
+    for name, inventory in member.inventories.items():
+        used = member.used.get(name, 0)
+        usable, free = capacity.usable(inventory, used), capacity.free(inventory, used)
+        amounts[name] = Amounts(used, int(usable), free, inventory.reserved)
+    return amounts
+
+
+def _added(parts: Iterable[Mapping[str, Amounts]]) -> dict[str, Amounts]:
+    """Return the sums by class."""
+    by_class: defaultdict[str, list[Amounts]] = defaultdict(list)
+    for part in parts:
+        for name, amounts in part.items():
+            by_class[name].append(amounts)
+    return {name: Amounts(*map(sum, zip(*of, strict=True))) for name, of in by_class.items()}
+
+
 def hosts_with_inventories(snapshot: Snapshot) -> Iterator[Host]:
     """Yield the hosts that have inventories in their tree.
 
@@ -144,6 +155,9 @@ def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
     counted = Counter(state for host in hosts for state in host.states(host.fullest))
     counts = {state: counted[state] for state in STATES}
     texts = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in counts.items())
+    classes = _added(host.amounts for host in hosts)
+    ranked = sorted(classes, key=lambda name: -classes[name].share)
+    shares = ", ".join(f"{name} {classes[name].share:.0%}" for name in ranked)
     selected = _selected(hosts, values)
     listed = selected[: int(values.get("limit", _LIMIT)) or None]
     disabled = [host.root.provider.uuid for host, _ in listed if DISABLED in host.root.traits]
@@ -156,8 +170,9 @@ def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
         if isinstance(record.change, TraitsChange) and DISABLED in record.change.after
     }
     return document(
-        text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}",
+        text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}\nIn use: {shares or 'nothing'}",
         counts={"hosts": len(hosts), **counts},
+        classes={name: amounts._asdict() for name, amounts in classes.items()},
         selected=len(selected),
         hosts=[host.as_json(name, notes) for host, name in listed],
     )

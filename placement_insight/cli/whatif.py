@@ -20,7 +20,7 @@ from placement_insight.names import named, uuids_in
 
 _COLUMNS = ("consumer", "from", "to")
 _OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "reason")
-_WITH_NAMES = ("name", "type", "project_id", "allocations", "text")
+_WITH_NAMES = ("name", "type", "project_id", "allocations", "text", "reason")
 _EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
 _EVICTABLE: Final = {
@@ -34,7 +34,8 @@ _EVICTABLE: Final = {
 class PlanDrain(WrittenOutput, command.Lister):
     """Plan where the servers of hosts would fit if the hosts were gone.
 
-    Nothing is moved. The exit status is 0 if all fit elsewhere, 1 if not, and 3 if this was not
+    The moves are listed in their order, then the servers without a move, with the reason. Nothing
+    is moved. The exit status is 0 if all fit elsewhere, 1 if not, and 3 if this was not
     determined, or if some are not planned.
     """
 
@@ -76,11 +77,17 @@ class PlanDrain(WrittenOutput, command.Lister):
         body = {name: values for name, values in body.items() if values}
         document, consumers = _planned(self.app, names, "/drain", body, _consumers_of_drain)
         self.exit_status = _EXIT_STATUS[document["verdict"]] or 3 * bool(document["skipped"])
-        moves = document["moves"]
+        others = [
+            {**each, "to": [], "text": "", "reason": each["text"]}
+            for each in (*document["stuck"], *document["skipped"])
+        ]
         servers = names.servers(consumers)
         self.note(*_lines(names, document["text"], servers))
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
-        return columns, [[_cell(move, column, servers) for column in columns] for move in moves]
+        return columns, [
+            [_cell(names, row, column, servers) for column in columns]
+            for row in (*document["moves"], *others)
+        ]
 
 
 def check_room(arguments: argparse.Namespace) -> None:
@@ -186,14 +193,18 @@ def _lines(names: CommandNames, text: str, servers: Names = NO_NAMES) -> Iterato
         yield named(line, servers if is_named else {**names.aggregates, **servers})
 
 
-def _cell(move: Response, column: str, servers: Names) -> object:
+def _cell(names: CommandNames, row: Response, column: str, servers: Names) -> object:
+    """Return a cell; in a table, a server without a move has its reason as the target."""
     if column == "name":
-        return servers.get(move["consumer"])
+        return servers.get(row["consumer"])
     if column == "consumer":
-        return Shown(move["consumer"], lambda uuid: printable(servers.get(uuid, uuid)))
+        return Shown(row["consumer"], lambda uuid: printable(servers.get(uuid, uuid)))
+    if column == "to" and "reason" in row:
+        return Shown(row["to"], lambda _: next(_lines(names, row["reason"], servers)))
     if column in {"from", "to"}:
-        return Shown(move[column], lambda of: ", ".join(printable(each["name"]) for each in of))
-    return move[column]
+        hosts = row.get(column, [])
+        return Shown(hosts, lambda of: ", ".join(printable(each["name"]) for each in of))
+    return row.get(column)
 
 
 def _room_request(query: str, arguments: argparse.Namespace) -> dict[str, object]:

@@ -15,6 +15,7 @@ from placement.db.maintenance.reconcile import advance_sequences
 from placement.db.store import Store
 from placement.objects import resource_class, trait
 from placement_insight.demo.cloud import UNTIL, Cloud, CloudConsumer, cloud
+from placement_insight.hosts import DISABLED
 
 USER = "nova"
 Ids = Mapping[str, int]
@@ -35,7 +36,7 @@ _HEADERS: Final = {
 
 
 def fill(store: Store, application: WSGIApplication, hosts: int) -> bool:
-    """Write the cloud, and send requests that fail; return False if there are providers.
+    """Write the cloud, and send changes and requests that fail; return False if it has providers.
 
     The application accepts any token.
     """
@@ -44,9 +45,25 @@ def fill(store: Store, application: WSGIApplication, hosts: int) -> bool:
             return False
     built = cloud(hosts)
     load(store, built)
-    for request in _refused(built):
+    for request in (*_changes(built), *_refused(built)):
         _ = request.get_response(application).body  # requests are recorded after the response
     return True
+
+
+def _changes(built: Cloud) -> Iterator[webob.Request]:
+    """Yield requests that enable a host, and disable it again."""
+    for state in [each for each in built.states if DISABLED in each.traits][:1]:
+        for later, traits in enumerate((state.traits - {DISABLED}, state.traits)):
+            generation = state.provider.generation + later
+            yield _put(
+                f"/resource_providers/{state.provider.uuid}/traits",
+                {"resource_provider_generation": generation, "traits": sorted(traits)},
+            )
+
+
+def _put(path: str, body: Mapping[str, Any]) -> webob.Request:
+    headers = {**_HEADERS, "Content-Type": "application/json"}
+    return webob.Request.blank(path, method="PUT", headers=headers, json=body)
 
 
 def _refused(built: Cloud) -> Iterator[webob.Request]:
@@ -66,9 +83,7 @@ def _refused(built: Cloud) -> Iterator[webob.Request]:
             "consumer_generation": 1,
             "consumer_type": "INSTANCE",
         }
-        path = f"/allocations/{consumer.uuid}"
-        headers = {**_HEADERS, "Content-Type": "application/json"}
-        yield webob.Request.blank(path, method="PUT", headers=headers, json=claim)
+        yield _put(f"/allocations/{consumer.uuid}", claim)
 
 
 def load(store: Store, cloud: Cloud) -> None:

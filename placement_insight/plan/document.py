@@ -13,7 +13,7 @@ from placement_insight.plan.hypothetical import Taken
 from placement_insight.plan.model import Holder, Keep, Scene, Verdict, roots_of
 from placement_insight.plan.room import Rooms, Task
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
-from placement_insight.plan.survival import Domain, Outcome
+from placement_insight.plan.survival import Domain, Outcome, Survival
 
 ASSUMES: Final = (
     "Only Nova knows server groups, images, pinning, ports and host states: the plan does not.",
@@ -51,10 +51,7 @@ def of_drain(
         hosts_used=len({move.root for move in result.moves}),
         moves=(
             {
-                **_consumer(move.holder),
-                "from": [
-                    provider(snapshot, row) for row in roots_of(snapshot, move.holder.allocations)
-                ],
+                **_leaving(snapshot, move.holder),
                 "to": [provider(snapshot, move.root)],
                 "allocations": _by_uuid(snapshot, move.allocations),
                 "text": words.of_move(snapshot, move),
@@ -63,7 +60,7 @@ def of_drain(
         ),
         stuck=[
             {
-                **_consumer(each.holder),
+                **_leaving(snapshot, each.holder),
                 "needs": sum(
                     (Counter(dict(some)) for _, some in each.needs.shared), each.needs.total
                 ),
@@ -72,16 +69,19 @@ def of_drain(
             }
             for each in result.stuck
         ],
-        skipped=[{"consumer": uuid, "reason": reason} for uuid, reason in scene.skipped.items()],
+        skipped=[
+            {"consumer": uuid, "reason": reason, "text": f"not planned: {words.SKIPPED[reason]}"}
+            for uuid, reason in scene.skipped.items()
+        ],
         assumes=assumes,
     )
 
 
 def of_survival(
+    survival: Survival,
+    what: str,
     count: int,
     outcomes: Iterable[Outcome],
-    skipped: int,
-    keep: Keep,
     domains: Sequence[Domain] = (),
 ) -> Json:
     """Return the document of GET /insight/survival; the deadline may leave out outcomes.
@@ -109,7 +109,8 @@ def of_survival(
         ]
         for listed in ("does_not_fit", "undetermined")
     )
-    text, assumes = _framed(words.of_survival(count, results, skipped), keep)
+    lines = words.of_survival(what, count, results, survival.skipped)
+    text, assumes = _framed(lines, survival.keep)
     return document(
         text=text,
         complete=len(results) == count,
@@ -120,7 +121,7 @@ def of_survival(
         **{"not": failing},
         unknown=unknown,
         left_out=[each.uuid for each in domains if each.uuid not in reached],
-        skipped=skipped,
+        skipped=survival.skipped,
         assumes=assumes,
     )
 
@@ -188,6 +189,11 @@ def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:
 
 def _consumer(holder: Holder, key: str = "consumer") -> Mapping[str, str | None]:
     return {key: holder.uuid, "type": holder.type, "project_id": holder.project_id}
+
+
+def _leaving(snapshot: Snapshot, holder: Holder) -> Mapping[str, object]:
+    roots = roots_of(snapshot, holder.allocations)
+    return {**_consumer(holder), "from": [provider(snapshot, row) for row in roots]}
 
 
 def _by_uuid(snapshot: Snapshot, allocations: Taken) -> Mapping[str, Mapping[str, int]]:

@@ -40,6 +40,7 @@ _BY = queries.described(
     "root, aggregate or root_trait:PREFIX, such as root_trait:CUSTOM_RACK_",
     "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
 )
+_WORDS: Final = {"root": "host", "aggregate": "aggregate", "root_trait": "group"}
 SURVIVAL_QUERY = always(
     closed({"by": _BY, "failures": queries.described("1 or 2", "^[12]$"), "keep": KEEP})
 )
@@ -189,9 +190,9 @@ def _survival(
         if failures > 1:
             count = len(domains) * (len(domains) - 1) // 2
             results = survival.until_deadline(survival.pairs(domains))
-            return document.of_survival(count, results, survival.skipped, keep)
+            return document.of_survival(survival, "pair", count, results)
         results = survival.until_deadline(domains)
-        return document.of_survival(len(domains), results, survival.skipped, keep, domains)
+        return document.of_survival(survival, _WORDS[by], len(domains), results, domains)
 
     return write
 

@@ -90,6 +90,7 @@ class Survival:
     ) -> None:
         self._snapshot = snapshot
         self._deadline = deadline
+        self.keep = keep
         self._is_host = snapshot.hosts[snapshot.forest.root]
         self._by_root: defaultdict[int, Counter[Needs]] = defaultdict(Counter)
         self.skipped = 0

@@ -17,7 +17,7 @@ from placement_insight.plan.room import NoRoom, Room, Rooms
 from placement_insight.plan.survival import Outcome
 
 _MOST_LINES: Final = 10
-_SKIPPED: Final[Mapping[SkipReason, str]] = {
+SKIPPED: Final[Mapping[SkipReason, str]] = {
     "several_trees": "allocations on several hosts",
     "migration": "migrations",
     "changed": "changed while they were read",
@@ -44,7 +44,7 @@ def of_drain(
         yield from grouped(stuck)
         yield from (reason for reason in result.reasons if reason not in dict(stuck))
     for reason, count in Counter(scene.skipped.values()).items():
-        yield f"{count} not planned: {_SKIPPED[reason]}"
+        yield f"{count} not planned: {SKIPPED[reason]}"
     if result.moves:
         name = shlex.quote(names[0]) if len(names) == 1 else "HOST"
         disable = f"openstack compute service set --disable {name} nova-compute, then "
@@ -75,12 +75,12 @@ def _headline(names: Sequence[str], scene: Scene, result: Drain) -> str:
     return f"{text}; {stuck} {_verb(stuck)} not"
 
 
-def of_survival(count: int, outcomes: Sequence[Outcome], skipped: int) -> Iterator[str]:
-    """Yield the lines about the outcomes of as many of the domains as were reached."""
+def of_survival(what: str, count: int, outcomes: Sequence[Outcome], skipped: int) -> Iterator[str]:
+    """Yield the lines about the outcomes of as many hosts, aggregates or pairs as were reached."""
     verdicts = Counter(each.verdict for each in outcomes)
     survive, fail = verdicts["fits"], verdicts["does_not_fit"]
     unknown = count - survive - fail
-    domains, failing = nouns(count, "domain"), f"{fail} {_verb(fail)} not" if fail else ""
+    domains, failing = nouns(count, what), f"{fail} {_verb(fail)} not" if fail else ""
     if len(outcomes) < count:
         known = [f"{survive} {_verb(survive, 'survive')}"] * bool(survive) + [failing] * bool(fail)
         others = f"; of the others, {' and '.join(known)}" if known else ""

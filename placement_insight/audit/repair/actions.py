@@ -177,7 +177,7 @@ def plan(findings: Iterable[Finding], codes: Collection[str] = ()) -> Planned:
         if action := action_for(finding):
             actions.append(action)
         else:
-            left_out[f"{code} need a decision: the audit lists them without --plan"] += 1
+            left_out[f"{code} not planned: you must decide; see the audit without --plan"] += 1
     actions.sort(key=lambda action: _ACTIONS.index(type(action)))  # then in the order of codes
     return Planned(actions, left_out, names)
 

@@ -30,14 +30,15 @@ def test_the_demo_cloud_has_hosts_refusals_and_findings(tmp_path):
     with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
         documents = [
             json.loads(service.get(f"/insight/{name}", **{"X-Auth-Token": "admin"})[1])[name]
-            for name in ("providers", "requests", "findings")
+            for name in ("providers", "requests", "findings", "changes")
         ]
-    providers, recorded, findings = documents
+    providers, recorded, findings, changes = documents
     kinds = {each["kind"] for each in recorded}
     assert len(providers) > 30
     assert kinds == {"no_candidates", "invalid_request", "refused_claim"}
     assert {each["reason"] for each in recorded if each["kind"] == "refused_claim"} == {"capacity"}
     assert findings
+    assert [each["kind"] for each in changes] == ["traits", "traits"]
     with ApiProcess(tmp_path, "--development", "--demo", "30", "--port", "0") as service:
         service.get("/")
     assert "the demo cloud is not written" in service.output.read_text()

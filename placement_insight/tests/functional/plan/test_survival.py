@@ -139,7 +139,7 @@ def test_not_everything_is_determined_within_the_budget(http, store, monkeypatch
     document = survival(http)
     assert (document["verdict"], document["complete"]) == ("undetermined", False)
     assert (document["survive"], document["undetermined"]) == (0, 3)
-    assert document["text"].startswith("3 of 3 domains not determined: the time limit")
+    assert document["text"].startswith("3 of 3 hosts not determined: the time limit")
     assert sorted(document["left_out"]) == sorted(hosts)
     assert survival(http, "failures=2")["left_out"] == []
 

@@ -49,10 +49,27 @@ def test_less_important_columns_are_left_out():
     assert lines_of(400) == (COLUMNS, ROWS)
     notes = list(fitted(COLUMNS, ROWS, 80, ("uuid", "rows")).notes())
     assert notes == [
-        f"In all rows: project {'0' * 32}.",
-        "Columns left out: cause, consumers. See --column and -f json.",
+        f"In all rows: project {'0' * 32}, consumers 3.",
+        "Columns left out: cause. See --column and -f json.",
     ]
     assert list(fitted(COLUMNS, ROWS, 400, ("uuid",)).notes()) == []
+
+
+def test_numbers_and_texts_that_are_equal_are_one_line_below():
+    rows = [(f"cn{number}", "█  100%\nVCPU", 1, number, "x" * 60) for number in range(2)]
+    table = fitted(("name", "used", "hosts", "stuck", "reason"), rows, 60, ("name", "stuck"))
+    assert list(table.columns) == ["name", "stuck"]
+    assert next(table.notes()) == "In all rows: used █ 100% VCPU, hosts 1."
+    chosen = fitted(("name", "hosts", "reason"), [("cn1", 1, "x" * 60)] * 2, 40, ("hosts",))
+    assert "hosts" in chosen.columns
+
+
+def test_uuids_that_are_wider_than_a_line_are_an_ellipsis():
+    text = f"no host has the aggregates {', '.join(UUIDS)} of its host (req-{UUIDS[0]})"
+    ((shown,),) = broken_columns(("reason",), [(text,)], 33)
+    assert shown == "no host has the aggregates …\nof its host (…)"
+    ((shown,),) = broken_columns(("reason",), [(text,)], 46)
+    assert all(uuid in shown for uuid in UUIDS)
 
 
 def test_the_domain_that_all_names_share_is_cut():
@@ -72,13 +89,16 @@ def test_the_domain_that_all_names_share_is_cut():
 
 def test_numbers_without_a_column_are_joined():
     classes = ("CUSTOM_GPU", "DISK_GB", "MEMORY_MB", "PCPU", "VCPU", "VGPU")
-    rows = [(uuid, 168, 7, 16760, 14729216, 0, number, 8) for number, uuid in enumerate(UUIDS)]
+    rows = [
+        (uuid, 168, 7 + number, 16760 + number, 14729216 + number, 0, number, 8 + number)
+        for number, uuid in enumerate(UUIDS)
+    ]
     table = fitted(
         ("aggregate", "consumers", *classes), rows, 80, ("aggregate", "consumers", "VCPU")
     )
     assert table.columns == ["aggregate", "consumers", "VCPU", "more"]
     joined = "CUSTOM_GPU=7 DISK_GB=16760 MEMORY_MB=14729216 VGPU=8"
-    assert [row[3].replace("\n", " ") for row in table.rows] == [joined] * 3
+    assert table.rows[0][3].replace("\n", " ") == joined
     assert width_of(table.columns, table.rows) <= 80
     narrow = fitted(("aggregate", "consumers", *classes), rows, 60, ("aggregate", "consumers"))
     assert narrow.left_out == [*classes]

@@ -17,8 +17,8 @@ def test_equal_reasons_are_one_line_with_their_number():
     reason = "no other enabled host has the aggregate x of its host"
     outcomes = [outcome(f"cn{n}", "does_not_fit", reason) for n in range(109)]
     outcomes += [outcome("db1", "does_not_fit", "is full"), outcome("cn0", "fits")]
-    lines = list(words.of_survival(111, outcomes, 1))
-    assert lines[0] == "1 of 111 domains survive; 110 do not"
+    lines = list(words.of_survival("host", 111, outcomes, 1))
+    assert lines[0] == "1 of 111 hosts survive; 110 do not"
     assert lines[1:3] == [f"109: {reason}", "db1: is full"]
     assert "1 consumer on several hosts does not count" in lines
 
@@ -33,9 +33,9 @@ def test_equal_reasons_are_one_line_with_their_number():
 )
 def test_what_was_not_determined_comes_first(verdicts, others):
     outcomes = [outcome("cn1", verdict) for verdict in verdicts]
-    first, *_ = words.of_survival(500, outcomes, 0)
+    first, *_ = words.of_survival("host", 500, outcomes, 0)
     unknown = 500 - len(verdicts)
-    assert first == f"{unknown} of 500 domains not determined: {words.TIME_LIMIT}{others}"
+    assert first == f"{unknown} of 500 hosts not determined: {words.TIME_LIMIT}{others}"
 
 
 @pytest.mark.parametrize(

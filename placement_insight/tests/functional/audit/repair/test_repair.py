@@ -81,7 +81,7 @@ def test_what_needs_a_decision_is_left(store, run_audit, apply, plan, name):
     make(Host(store))
     _, printed, _ = run_audit("--plan", plan, "--code", code, "--stale-days", 1000)
     assert printed.startswith("0 actions planned")
-    assert f"1 {code} need a decision" in printed
+    assert f"1 {code} not planned: you must decide" in printed
     assert len(plan.read_text().splitlines()) == 2
 
 
@@ -97,7 +97,7 @@ def test_a_plan_says_what_it_leaves_out(store, run_audit, plan, live):
     _, printed, _ = run_audit("--live", live(uuid()), "--plan", plan)
     assert printed.splitlines() == [
         f"1 action planned in {plan}",
-        "1 over_capacity need a decision: the audit lists them without --plan",
+        "1 over_capacity not planned: you must decide; see the audit without --plan",
         "2 unused_trait not planned: notices are planned only with --code unused_trait",
         "2 not compared for orphaned_consumer: the list does not cover the consumer type POD "
         "(--type POD)",
