@@ -8,19 +8,22 @@ The solver of the search checks the conditions between groups, for the remaining
 (``core.search.fitting_roots``).
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 import numpy as np
 
-from placement.core.request import CandidateRequest
+from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.search.deadline import Deadline
 from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.search import check_names
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.snapshot import Snapshot
+from placement.core.text import Names
 from placement.engine.shared import request_clock
 from placement.exception import (
     BadRequest,
@@ -31,7 +34,6 @@ from placement.exception import (
 from placement.microversion import Version
 from placement_insight.explain import unknown_names
 from placement_insight.explain.funnel import Funnel
-from placement_insight.explain.group_numbers import numbers_of
 from placement_insight.explain.groups import groups_of, named_providers
 from placement_insight.explain.model import Completeness, Explanation, NearMiss
 from placement_insight.explain.near_miss_facts import named
@@ -42,6 +44,7 @@ NEAR_MISSES = 5
 NEAR_MISSES_CUT: Final = "near_misses"
 
 BUDGET_SECONDS: Final = 1.0
+_HAS_UUID = re.compile("[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     check_names(snapshot, request)
     row = None if question.root is None else root_of(snapshot, question.root)
     slotted = SlottedRequest.of(request)
+    numbers = numbers_of(request)
+    in_trees = (named(snapshot, each) for each in named_providers(snapshot, request))
     fitting_roots = FittingRoots(snapshot, deadline)
     funnel = Funnel(snapshot, deadline)
     undetermined: list[str] = []
@@ -94,8 +99,6 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     if question.remedies:
         with _listed("remedies", undetermined):
             possible_remedies.run(fits or 0)
-    numbers = numbers_of(request)
-    in_trees = (named(snapshot, each) for each in named_providers(snapshot, request))
     return Explanation(
         query=question.query,
         microversion=str(question.microversion),
@@ -146,3 +149,41 @@ def check_known(snapshot: Snapshot, request: CandidateRequest) -> None:
     except UnknownClassOrTrait as error:
         unknown = unknown_names.unknown(error, snapshot, request)
         raise BadRequest(f"{unknown.sentence}.") from None
+
+
+# --- numbers of groups
+#
+# Nova uses a UUID as the suffix of each PCI device and of each port of Neutron, makes it for each
+# request, and sorts the parameters of the query by it. Sentences call such a group by its number.
+# Requests are equal if they differ only in such suffixes, and in the order of the parameters.
+
+
+def numbers_of(request: CandidateRequest) -> Names:
+    """Return the numbers of the groups with a UUID in their suffix, in the order of the query.
+
+    A number that is the suffix of another group is left out.
+    """
+    suffixes = [group.suffix for group in request.groups]
+    unused = (number for number in map(str, count(1)) if number not in suffixes)
+    return {suffix: next(unused) for suffix in suffixes if _HAS_UUID.search(suffix)}
+
+
+def comparable(request: CandidateRequest, query: str) -> str:
+    """Return a text that equal requests have in common: the query if no group has a number."""
+    if not numbers_of(request):
+        return query
+    alike = {
+        group.suffix: "&".join(replace(group, suffix="").spelled()) for group in request.groups
+    }
+
+    def properties(group: RequestGroup) -> tuple[str, list[list[str]]]:
+        subtrees = [named for named in request.same_subtree if group.suffix in named]
+        return alike[group.suffix], sorted(
+            sorted(alike[suffix] for suffix in named) for named in subtrees
+        )
+
+    in_order = replace(request, groups=tuple(sorted(request.groups, key=properties)))
+    numbers = numbers_of(in_order)
+    parameters = [text for group in in_order.groups for text in group.spelled(numbers)]
+    parameters += sorted(each.spelled(names=numbers) for each in request.requirements)
+    return f"{'&'.join(parameters)}&limit={request.limit}"

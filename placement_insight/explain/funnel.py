@@ -160,12 +160,12 @@ class Funnel:
         for need in group.needs:
             for condition in need.amounts:
                 masks = (condition.present, condition.unit, condition.enough)
-                facts_of = (funnel_facts.of_inventory, funnel_facts.of_units, funnel_facts.of_free)
-                steps = zip(condition.requirements, masks, facts_of, strict=True)
-                amounts = self._snapshot, need, condition, self._survivors[need]
-                for amount, mask, function in steps:
-                    met = self._reaching(need, mask)
-                    self._charge(amount, group.suffix, met, partial(function, *amounts))
+                of = funnel_facts.OfAmount(self._snapshot, need, condition, self._survivors[need])
+                facts_of = (of.inventory, of.units, of.free)
+                for amount, mask, facts in zip(
+                    condition.requirements, masks, facts_of, strict=True
+                ):
+                    self._charge(amount, group.suffix, self._reaching(need, mask), facts)
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.

@@ -4,8 +4,8 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -152,93 +152,82 @@ def _trait_facts(
     return TraitFacts(having)
 
 
-def _excluded(snapshot: Snapshot, conditions: Iterable[Condition], able: Mask) -> Excluded | None:
-    """Return the first of the able providers, with a condition that it does not meet."""
-    for row in np.flatnonzero(able).tolist():
-        for each in conditions:
-            if not each.local[row]:
-                return Excluded(named(snapshot, row), each.requirement)
-    return None
+@dataclass(frozen=True, slots=True)
+class OfAmount:
+    """The facts about a class of a need, and the providers that the conditions left."""
 
+    snapshot: Snapshot
+    need: GroupNeed
+    amount: AmountCondition
+    providers: Providers
 
-def of_inventory(
-    _snapshot: Snapshot,
-    _need: GroupNeed,
-    condition: AmountCondition,
-    _providers: Providers,
-    _lost: Mask,
-) -> InventoryFacts:
-    """Return the number of providers with an inventory of the class."""
-    return InventoryFacts(condition.resource_class, len(condition.column.rows))
+    def inventory(self, _lost: Mask) -> InventoryFacts:
+        """Return the number of providers with an inventory of the class."""
+        return InventoryFacts(self.amount.resource_class, len(self.amount.column.rows))
 
+    def units(self, lost: Mask) -> UnitFacts:
+        """Return the widest limits of the considered providers, and whether all are equal."""
+        column = self.amount.column
+        considered, tree = self._considered(lost)
+        excluded = self._excluded(self.amount.unit, lost)
+        facts = UnitFacts(
+            self.amount.resource_class, self.amount.amount, tree=tree, excluded=excluded
+        )
+        if not considered.any():
+            return facts
+        numbers = np.unique(column.unit_rule[considered]).tolist()
+        unit_rules = [column.unit_rules[number] for number in numbers]
+        largest = column.max_unit[considered]
+        return replace(
+            facts,
+            min_unit=min(low for low, _ in unit_rules),
+            max_unit=int(largest.max()),
+            step_sizes=tuple(sorted({step for _, step in unit_rules})),
+            uniform=len(unit_rules) == 1 and bool((largest == largest[0]).all()),
+        )
 
-def of_units(
-    snapshot: Snapshot,
-    need: GroupNeed,
-    condition: AmountCondition,
-    providers: Providers,
-    lost: Mask,
-) -> UnitFacts:
-    """Return the widest limits of the considered providers, and whether all limits are equal."""
-    column = condition.column
-    considered, tree = _considered(snapshot, condition, providers, lost)
-    able = need.considered[0] & condition.unit & lost[snapshot.forest.root]
-    excluded = _excluded(snapshot, need.conditions, able)
-    facts = UnitFacts(condition.resource_class, condition.amount, tree=tree, excluded=excluded)
-    if not considered.any():
-        return facts
-    numbers = np.unique(column.unit_rule[considered]).tolist()
-    unit_rules = [column.unit_rules[number] for number in numbers]
-    largest = column.max_unit[considered]
-    return replace(
-        facts,
-        min_unit=min(low for low, _ in unit_rules),
-        max_unit=int(largest.max()),
-        step_sizes=tuple(sorted({step for _, step in unit_rules})),
-        uniform=len(unit_rules) == 1 and bool((largest == largest[0]).all()),
-    )
+    def free(self, lost: Mask) -> FreeFacts:
+        """Return the largest free amount and its provider."""
+        column = self.amount.column
+        considered, tree = self._considered(lost)
+        excluded = self._excluded(self.amount.enough, lost)
+        facts = FreeFacts(
+            self.amount.resource_class, self.amount.amount, tree=tree, excluded=excluded
+        )
+        able = considered & self.amount.unit[column.rows]
+        if not able.any():
+            return facts
+        at = int(np.argmax(np.where(able, column.allocatable, -2)))
+        return replace(
+            facts,
+            free=max(int(column.allocatable[at]), 0),
+            provider=named(self.snapshot, int(column.rows[at])),
+        )
 
+    def _excluded(self, able: Mask, lost: Mask) -> Excluded | None:
+        """Return a provider of a lost root that is able, and a condition that it does not meet."""
+        considered = self.need.considered[0] & able & lost[self.snapshot.forest.root]
+        for row in np.flatnonzero(considered).tolist():
+            for each in self.need.conditions:
+                if not each.local[row]:
+                    return Excluded(named(self.snapshot, row), each.requirement)
+        return None
 
-def of_free(
-    snapshot: Snapshot,
-    need: GroupNeed,
-    condition: AmountCondition,
-    providers: Providers,
-    lost: Mask,
-) -> FreeFacts:
-    """Return the largest free amount and its provider."""
-    column = condition.column
-    considered, tree = _considered(snapshot, condition, providers, lost)
-    enough = need.considered[0] & condition.enough & lost[snapshot.forest.root]
-    excluded = _excluded(snapshot, need.conditions, enough)
-    facts = FreeFacts(condition.resource_class, condition.amount, tree=tree, excluded=excluded)
-    able = considered & condition.unit[column.rows]
-    if not able.any():
-        return facts
-    at = int(np.argmax(np.where(able, column.allocatable, -2)))
-    return replace(
-        facts,
-        free=max(int(column.allocatable[at]), 0),
-        provider=named(snapshot, int(column.rows[at])),
-    )
+    def _considered(self, lost: Mask) -> tuple[Mask, TreeAmounts | None]:
+        """Return a mask of the rows of the column that are considered at one of the lost roots.
 
-
-def _considered(
-    snapshot: Snapshot, condition: AmountCondition, providers: Providers, lost: Mask
-) -> tuple[Mask, TreeAmounts | None]:
-    """Return a mask of the rows of a column that are considered at one of the lost roots.
-
-    With it, the lost root with the most free on several providers, if together it is enough.
-    """
-    column, trees = condition.column, snapshot.forest.root[condition.column.rows]
-    local, shared = providers[:, column.rows]
-    considered: Mask = (local & lost[trees]) | shared
-    is_free = considered & (column.allocatable > 0) & lost[trees]
-    total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
-    root = int(np.argmax(total))
-    inside = map(snapshot.entries.state, column.rows[is_free & (trees == root)].tolist())
-    tree = tree_amounts(inside, condition.resource_class, condition.amount)
-    return considered, replace(tree, provider=named(snapshot, root)) if tree else None
+        With it, the lost root with the most free on several providers, if together it is enough.
+        """
+        snapshot, column = self.snapshot, self.amount.column
+        trees = snapshot.forest.root[column.rows]
+        local, shared = self.providers[:, column.rows]
+        considered: Mask = (local & lost[trees]) | shared
+        is_free = considered & (column.allocatable > 0) & lost[trees]
+        total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
+        root = int(np.argmax(total))
+        inside = map(snapshot.entries.state, column.rows[is_free & (trees == root)].tolist())
+        tree = tree_amounts(inside, self.amount.resource_class, self.amount.amount)
+        return considered, replace(tree, provider=named(snapshot, root)) if tree else None
 
 
 def of_stage(

@@ -27,8 +27,7 @@ from placement_insight.documents import Json, document
 from placement_insight.explain import explain, unknown_names
 from placement_insight.explain.causes import change_of_refusal, with_changes
 from placement_insight.explain.document import as_json
-from placement_insight.explain.explain import Question
-from placement_insight.explain.group_numbers import comparable
+from placement_insight.explain.explain import Question, comparable
 from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, summary
 from placement_insight.explain.records.model import (

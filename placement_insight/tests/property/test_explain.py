@@ -11,7 +11,7 @@ from placement_insight.explain.changes import (
 from placement_insight.explain.model import (
     CODES,
 )
-from placement_insight.explain.relaxations import every_relaxation
+from placement_insight.explain.remedies import every_relaxation
 from placement_insight.tests.property.explanations import (
     dropped,
     explained,

@@ -39,7 +39,7 @@ from placement_insight.explain.changes import (
     Regrouping,
     Remedy,
 )
-from placement_insight.explain.relaxations import at_root, every_relaxation, query_of
+from placement_insight.explain.remedies import at_root, every_relaxation, query_of
 from placement_insight.tests.property.explanations import explained, roots_with_candidates, text_of
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}

@@ -5,7 +5,7 @@ import pytest
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of
 from placement_insight.explain.document import as_json
-from placement_insight.explain.group_numbers import comparable, numbers_of
+from placement_insight.explain.explain import comparable, numbers_of
 from placement_insight.explain.text import as_line
 from placement_insight.tests.unit.explain.explanations import explained
 
