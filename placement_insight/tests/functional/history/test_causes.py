@@ -164,14 +164,8 @@ def test_providers_that_moved_or_were_deleted(http):
     http.put_json(f"/resource_providers/{GPU}/inventories", body)
     http.post_json("/resource_providers", {"name": "cn2", "uuid": OTHER})
     http.put_json(f"/resource_providers/{GPU}", {"name": "g", "parent_provider_uuid": OTHER})
-    query = f"resources1=VGPU:1&in_tree1={HOST}"
-    (miss,) = [
-        each
-        for each in http.get(f"/insight/explanation?{query}").json["near_misses"]
-        if each["uuid"] == OTHER
-    ]
-    moved = [_without_origin(unmet.get("change")) for unmet in miss["unmet"]]
-    assert moved == ["g: renamed from gpu; moved from cn1 to cn2"]
+    query = f"resources1=VGPU:1&in_tree1={HOST}&root={OTHER}"
+    assert explained(http, query) == ["g: renamed from gpu; moved from cn1 to cn2"]
     http.delete(f"/resource_providers/{GPU}")
     (row,) = http.get(f"/insight/explanation?resources=VCPU:1&in_tree={GPU}").json["funnel"]
     assert _without_origin(row["change"]) == "g: deleted"
