@@ -27,7 +27,7 @@ from placement.db.tables import insight_change_providers, insight_changes, resou
 from placement.db.transaction import Transaction
 from placement.db.writes import Write, chunks
 from placement_insight.history.causes import Question, Recorded
-from placement_insight.history.model import Record, change_of, uuids_of
+from placement_insight.history.model import LARGEST_ID, Record, change_of, uuids_of
 
 _START: Final = "start"
 _MOST: Final = 1000
@@ -36,6 +36,7 @@ _ALLOCATIONS: Final = AllocationsChange.kind
 AUTHOR: Final = ("request_id", "global_request_id", "project_id", "user_id")
 
 _columns, _reference = insight_changes.c, insight_change_providers.c
+_at = _columns.created_at
 _INSERT = insight_changes.insert().inline()
 # the consumer is locked: its newest row is that of this transaction
 _REFER = (
@@ -155,10 +156,10 @@ def _remove(tx: Transaction, condition: sa.ColumnElement[bool], at_most: int) ->
 def find(tx: Transaction, filters: Filter) -> list[Record]:
     """Return the records that match all filters, the newest first.
 
-    Cost: reads no more rows than the table has, which is bounded. Indexes find providers,
-    consumers and global request ids; other request ids are searched if no global one is equal.
+    Cost: indexes find times, providers, consumers and request ids; of other filters, reads no more
+    rows than the table has, which is bounded.
     """
-    conditions = tuple(_conditions(filters))
+    conditions = tuple(_conditions(tx, filters))
     found: dict[int, Record] = {}
     for of_request in _of_requests(filters.request_id):
         for of_providers in _of_providers(filters.providers):
@@ -225,7 +226,7 @@ def _record(row: sa.Row[Any]) -> Record:
     return Record(id=row.id, at=row.created_at, change=change, **author)
 
 
-def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
+def _conditions(tx: Transaction, filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
     equal: Mapping[sa.Column[Any], object] = {
         _columns.consumer_uuid: filters.consumer,
         _columns.project_id: filters.project_id,
@@ -234,14 +235,17 @@ def _conditions(filters: Filter) -> Iterator[sa.ColumnElement[bool]]:
     yield from (column == value for column, value in equal.items() if value is not None)
     if filters.kind is not None:
         yield _OF_ALLOCATIONS if filters.kind == _ALLOCATIONS else _OF_OTHERS
+    # MariaDB finds rows by a constant id, and not by that of a subquery
     if filters.since is not None:
         tolerance = min(_CLOCKS_DIFFER, filters.since - datetime.min)
-        older = _columns.created_at < filters.since - tolerance
-        newest = _IDS.where(older).order_by(_columns.id.desc()).limit(1).scalar_subquery()
-        yield _columns.id > sa.func.coalesce(newest, 0)
-        yield _columns.created_at >= filters.since
+        older = _IDS.where(_at < filters.since - tolerance).order_by(_at.desc())
+        yield _columns.id > (tx.connection.scalar(older.limit(1)) or 0)
+        yield _at >= filters.since
     if filters.until is not None:
-        yield _columns.created_at < filters.until
+        tolerance = min(_CLOCKS_DIFFER, datetime.max - filters.until)
+        newer = _IDS.where(_at > filters.until + tolerance).order_by(_at)
+        yield _columns.id < (tx.connection.scalar(newer.limit(1)) or LARGEST_ID)
+        yield _at < filters.until
     if filters.before is not None:
         yield _columns.id < filters.before
 

@@ -1,6 +1,8 @@
 """Records replayed give the state of the database, for each kind of write and each repair."""
 
 import threading
+from datetime import datetime, timedelta
+from itertools import combinations
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,6 +19,7 @@ from placement.tests.functional.db.interleavings.stored import StoredRows
 from placement.tests.support.factories import claim, new_provider, statements
 from placement.tests.support.races import outcome_of
 from placement.tests.support.waiting import wait_until
+from placement_insight.history import sql
 from placement_insight.history.observer import History
 from placement_insight.history.repairs import of_repair
 from placement_insight.history.sql import Filter, clear, find
@@ -192,6 +195,20 @@ def test_changes_on_any_of_many_providers(observed):
     clear(observed, 2)
     with observed.read() as tx:
         assert [*tx.connection.execute(insight_change_providers.select())] == []
+
+
+def test_times_are_exact_although_clocks_differ(observed):
+    """Each row is at most five minutes before or after the time at which it was inserted."""
+    start = datetime(2026, 11, 29)
+    times = [start + timedelta(minutes=at + (at * 7) % 11 - 5) for at in range(40)]
+    rows = [{"created_at": at, "kind": "quota", "change": "[null,1,2]"} for at in times]
+    observed.write(lambda tx: tx.execute_all(sql.insertions(rows)))
+    with observed.read() as tx:
+        for since, until in combinations(
+            [start + timedelta(minutes=at) for at in range(-9, 50, 3)], 2
+        ):
+            listed = [each.at for each in find(tx, Filter(since=since, until=until))]
+            assert listed == [at for at in reversed(times) if since <= at < until]
 
 
 def test_without_rows_nothing_is_recorded_and_records_are_removed(observed):
