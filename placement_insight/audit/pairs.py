@@ -23,7 +23,7 @@ from placement_insight.audit.model import (
     RunsOn,
 )
 
-MOVING: Final = "the server is being moved"
+MOVING: Final = "nova is building, moving or changing the server"
 NO_PROVIDER: Final = "no provider is the host of the server"
 NOT_COMPARED: Final = "its server is not compared, and may run on it"
 _AMBIGUOUS: Final = "a server without a claim on its host may run on it"

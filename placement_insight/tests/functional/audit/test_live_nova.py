@@ -215,8 +215,8 @@ def listed_consumers(store, consumer):
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"status": "MIGRATING"}, "the server is being moved"),
-        ({"task_state": "migrating"}, "the server is being moved"),
+        ({"status": "MIGRATING"}, "nova is building, moving or changing the server"),
+        ({"task_state": "migrating"}, "nova is building, moving or changing the server"),
         ({"status": "UNKNOWN"}, "a cell of nova is down"),
         ({}, "several migrations have a claim"),
         ({"current": "elsewhere"}, "its server is not compared"),
@@ -344,8 +344,8 @@ def test_a_server_without_allocations(store, host, nova, run_audit):
         ({"status": "SHELVED_OFFLOADED", "host": None}, []),
         ({"status": "ERROR", "host": None}, []),
         ({"status": "BUILD", "host": None}, []),
-        ({"status": "RESIZE"}, ["the server is being moved"]),
-        ({"task_state": "migrating"}, ["the server is being moved"]),
+        ({"status": "RESIZE"}, ["nova is building, moving or changing the server"]),
+        ({"task_state": "migrating"}, ["nova is building, moving or changing the server"]),
         ({"host": "unknown"}, ["no provider is the host of the server"]),
     ],
 )
@@ -409,7 +409,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
     assert [each for each in findings if each["severity"] == "error"] == []
     assert (row["code"], row["reason"]) == (
         "allocations_on_other_host",
-        "the server is being moved",
+        "nova is building, moving or changing the server",
     )
 
 
