@@ -16,6 +16,7 @@ _NOT_REACHED: Final = Excluded(f"not determined: {TIME_LIMIT}")
 UNPROVED: Final = "the largest first leaves some out, and no bound proves that they do not fit"
 _EXCLUDED: Final = Excluded("it fits on no host that the other members of its server groups allow")
 _BOUND: Final = Excluded("Nova moves no member of an affinity group alone")
+_RELEASED: Final = ", counting what all consumers that move release"
 _FULL: Final = Excluded("no host that its server groups allow has everything free")
 
 
@@ -89,9 +90,19 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
             shortage = _EXCLUDED if is_proved else _FULL
         else:
             shortage = shortage_of(scene, placement.after, demand.needs)
-        text = shortage.text if is_proved else f"{shortage.text} after the moves"
+        text = f"{shortage.text} after the moves"
+        if is_proved:
+            text = f"{shortage.text}{_released(scene, bounds, demand.needs, shortage)}"
         stuck += [
             Stuck(holder, demand.needs, shortage, text, is_proved, not is_proved)
             for holder in demand.holders
         ]
     return stuck
+
+
+def _released(scene: Scene, bounds: Bounds, needs: Needs, shortage: Shortage) -> str:
+    """Return the words for a shortage in which amounts count as free that are in use now."""
+    if bounds.snapshot is scene.remaining:
+        return ""
+    is_now = shortage == shortage_of(scene, scene.remaining, needs)
+    return "" if is_now or isinstance(shortage, Excluded) else _RELEASED

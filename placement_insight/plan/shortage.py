@@ -193,11 +193,11 @@ class _Free:
 
         If a host that is no target, such as a disabled one, has more, the text says so.
         """
-        shown = self._largest if self._count == 1 else self._free
-        best = roots.item(int(shown[roots].argmax()))
-        others = self._snapshot.forest.is_root & ~scene.drained & (shown > shown[best])
-        host = self._snapshot.entries.state(best).provider.name
+        emptiest = roots[self._free[roots] == self._free[roots].max()]
+        best = emptiest.item(int(self._largest[emptiest].argmax()))
         free, largest = self._free.item(best), self._largest.item(best)
+        others = self._snapshot.forest.is_root & ~scene.drained & (self._free > free)
+        host = self._snapshot.entries.state(best).provider.name
         if not free:
             which = "host that may take it" if others.any() else "other host"
             available = f"no {which} has any free"
@@ -207,7 +207,7 @@ class _Free:
                 served = f"of which a provider for each group serves {self.served.item(best)}"
                 available = f"{available}, {served}"
         elif free > largest:
-            available = f"{host} has {free} free, at most {largest} on one provider"
+            available = f"{host} has {free} free, at most {largest} in one allocation"
         else:
             which = "a host that may take it" if others.any() else "one host"
             available = f"the most that {which} has free is {free} ({host})"

@@ -11,11 +11,11 @@ import pytest
 import requests
 import webtest
 
-from placement.core.model import SHARING_TRAIT
+from placement.core.model import SHARING_TRAIT, Inventory
 from placement.core.search.deadline import Deadline
 from placement.db.tables import allocations as allocations_table
 from placement.tests.plugin import BACKENDS
-from placement.tests.support.factories import new_provider
+from placement.tests.support.factories import new_provider, set_inventories
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
 
@@ -370,6 +370,26 @@ def test_free_amounts_of_hosts_that_may_not_take_it_are_not_denied(http, store):
     http.delete(f"/allocations/{filling}", headers=HEADERS)
     filling = claim(http, {second: {"VCPU": 8}})
     assert reason() == "needs 3 VCPU; no other host has any free"
+
+
+def test_the_host_with_most_free_is_named_with_what_an_allocation_can_have(http, store):
+    """Storage counts as free that the consumers to move have in use, which the text says."""
+    first, second = (new_provider(store, name, DISK_GB=20) for name in ("cn1", "cn2"))
+    for child in ("cn2-0", "cn2-1"):
+        new_provider(store, child, second, DISK_GB=4)
+    set_inventories(store, second, VCPU=8)
+    new_provider(store, "cn3", DISK_GB=Inventory(total=7, max_unit=5))
+    claim(http, {first: {"DISK_GB": 9}})
+    text = "needs 9 DISK_GB; cn2 has 8 free, at most 4 in one allocation"
+    assert drained(http, provider=[first])["reasons"] == [text]
+    storage = new_provider(store, "storage", DISK_GB=8)
+    configure(http, storage, "traits", [SHARING_TRAIT])
+    for each in (first, storage, second):
+        configure(http, each, "aggregates", [RACK])
+    claim(http, {first: {"DISK_GB": 2}, storage: {"DISK_GB": 8}})
+    text = "needs 9 DISK_GB; cn2 has 16 free, at most 8 in one allocation"
+    released = ", counting what all consumers that move release"
+    assert drained(http, provider=[first])["reasons"] == [f"{text}{released}"]
 
 
 def test_only_storage_that_a_host_can_use_counts_as_free(http, store):
