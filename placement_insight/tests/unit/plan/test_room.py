@@ -41,3 +41,19 @@ def test_only_the_named_root_is_considered():
     )
     assert (anywhere.fits_now, there.fits_now) == (1, 0)
     assert [room.root for room in there.rooms] == [b]
+
+
+def test_blocks_of_roots_are_tried_until_as_many_as_the_limit_have_room():
+    """A block has 16 roots: the consumers of the 17th are read only if they are needed."""
+    snapshot = snapshot_of("\n".join(f"h{number:02} VCPU=1(used=1)" for number in range(17)))
+    first, *_, last = range(17)
+    consumers = {row: Holder(f"c{row}", "INSTANCE", "p", {("VCPU", row): 1}) for row in (0, 16)}
+
+    def found(*rows):
+        read = lambda mask: [consumers[row] for row in rows if mask[row]]  # noqa: E731
+        task = Task(request_of("resources=VCPU:1"), Keep(), read, 1, lambda _: True)
+        result = rooms(snapshot, task, Deadline(20, time.monotonic))
+        return [room.root for room in result.rooms], result.undetermined
+
+    assert found(last) == ([last], 0)
+    assert found(first, last) == ([first], 1)
