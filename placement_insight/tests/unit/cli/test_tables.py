@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from prettytable import PrettyTable
 
-from placement_insight.cli import tables
+from placement_insight.cli import allocation, tables
 from placement_insight.cli.allocation import ListAllocationRequest
 from placement_insight.cli.cells import Shown, facts
 from placement_insight.fitted_tables import broken_columns, fitted, fitted_lines, shortened
@@ -188,3 +188,10 @@ def test_wide_characters_count_twice():
     table.add_row([shown_uuid, shown_name])
     assert len(table.get_string().splitlines()[0]) <= 80
     assert shown_name.replace("\n", "") == name
+
+
+def test_a_recorded_claim_without_a_sentence_is_listed_with_its_parts():
+    claim = {"consumer": UUIDS[0]}
+    listed = allocation._request({"claim": claim, "explanation": {}}, None)
+    assert listed.human_readable() == facts(claim).human_readable() != facts({}).human_readable()
+    assert listed.machine_readable() == claim
