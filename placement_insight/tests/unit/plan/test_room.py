@@ -49,11 +49,12 @@ def test_blocks_of_roots_are_tried_until_as_many_as_the_limit_have_room():
     first, *_, last = range(17)
     consumers = {row: Holder(f"c{row}", "INSTANCE", "p", {("VCPU", row): 1}) for row in (0, 16)}
 
-    def found(*rows):
+    def found(*rows, limit=1):
         read = lambda mask: [consumers[row] for row in rows if mask[row]]  # noqa: E731
-        task = Task(request_of("resources=VCPU:1"), Keep(), read, 1, lambda _: True)
+        task = Task(request_of("resources=VCPU:1"), Keep(), read, limit, lambda _: True)
         result = rooms(snapshot, task, Deadline(20, time.monotonic))
         return [room.root for room in result.rooms], result.undetermined
 
     assert found(last) == ([last], 0)
     assert found(first, last) == ([first], 1)
+    assert found(first, last, limit=2) == ([first, last], 0)
