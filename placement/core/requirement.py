@@ -62,9 +62,12 @@ class Requirement:
         """Return the requirement as the query spells it."""
         return f"{self.parameter}{names.get(suffix, suffix)}={self.value(names)}"
 
-    def unmet(self, names: Names = NO_NAMES) -> str:
-        """Return the sentence about a host that does not meet the requirement."""
-        listed = ",".join(self.names)
+    def unmet(self, names: Names = NO_NAMES, of_host: Iterable[str] = ()) -> str:
+        """Return the sentence about a host that does not meet the requirement.
+
+        ``of_host`` are the names that the host lacks or must not have, if not all of them.
+        """
+        listed = " or ".join(of_host or self.names)
         return self.unmet_form.format(self, names=listed, value=self.value(names))
 
 

@@ -256,13 +256,12 @@ class FreeFacts(Facts):
     tree: TreeAmounts | None = None
 
     def note(self, names: Names) -> str:
+        excluded = self.excluded.note(names, "has enough") if self.excluded else ""
         best = ""
-        if self.excluded:
-            best = self.excluded.note(names, "has enough")
-        elif self.provider and self.free is not None:
+        if self.provider and (self.free or (self.free == 0 and not excluded)):
             best = _best(self.provider, self.needed, self.free)
         tree = self.tree.together(self.resource_class, self.needed) if self.tree else ""
-        return "; ".join(filter(None, [best, tree]))
+        return "; ".join(filter(None, [best, excluded, tree]))
 
 
 @dataclass(frozen=True, slots=True)

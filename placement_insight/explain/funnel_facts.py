@@ -221,6 +221,10 @@ class OfAmount:
         snapshot, column = self.snapshot, self.amount.column
         trees = snapshot.forest.root[column.rows]
         local, shared = self.providers[:, column.rows]
+        aggregates = _aggregates(snapshot, lost) if shared.any() else frozenset()
+        for at in np.flatnonzero(shared).tolist():
+            state = snapshot.entries.state(column.rows.item(at))
+            shared[at] = not aggregates.isdisjoint(state.aggregates)
         considered: Mask = (local & lost[trees]) | shared
         is_free = considered & (column.allocatable > 0) & lost[trees]
         total = _in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])

@@ -32,14 +32,6 @@ from placement.core.requirement import (
 from placement.core.text import NO_NAMES, Names
 from placement_insight.explain import facts
 from placement_insight.explain.changes import Change, Remedy
-from placement_insight.explain.facts import (
-    Facts,
-    ProviderName,
-    SumFacts,
-    UnmetFacts,
-    in_group,
-    outside,
-)
 
 
 class _OfGroups(Requirement):
@@ -148,7 +140,7 @@ class FunnelRow:
     group: str
     lost: int
     left: int
-    facts: Facts
+    facts: facts.Facts
     change: str = ""
 
     @property
@@ -156,13 +148,15 @@ class FunnelRow:
         """The traits and aggregates of the requirement, or the classes that are short."""
         if isinstance(self.requirement, TraitTogether):
             return ()  # no class is
-        return self.facts.short if isinstance(self.facts, SumFacts) else self.requirement.names
+        return (
+            self.facts.short if isinstance(self.facts, facts.SumFacts) else self.requirement.names
+        )
 
     def text(self, names: Names) -> str:
         """Return the reason in words."""
         phrase = self.facts.phrase() or self.requirement.unmet(names)
         is_whole = isinstance(self.requirement, OneProvider)
-        return phrase + ("" if is_whole else in_group(self.group, names))
+        return phrase + ("" if is_whole else facts.in_group(self.group, names))
 
 
 # --- unmet requirements
@@ -191,18 +185,18 @@ class Unmet:
 
     requirement: Requirement
     group: str
-    provider: ProviderName
+    provider: facts.ProviderName
     names: tuple[str, ...]
-    facts: UnmetFacts
+    facts: facts.UnmetFacts
     shared: bool
     is_named: bool
     change: str = ""
 
     def text(self, names: Names) -> str:
         """Return the requirement as amounts, or in words if it has no amounts."""
-        where, provider = in_group(self.group, names), self.provider.name
+        where, provider = facts.in_group(self.group, names), self.provider.name
         at = f"{provider}: " if self.is_named else ""
-        text = f"{at}{self.requirement.unmet(names)}{where}"
+        text = f"{at}{self.requirement.unmet(names, self.names)}{where}"
         match self.facts:
             case facts.UnusedTrait(other):
                 traits = " or ".join(self.names)
@@ -218,7 +212,7 @@ class Unmet:
                 text = f"{at}{amounts}{where}"
             case facts.NotInUnits(amounts):
                 limits = amounts.min_unit, amounts.max_unit, (amounts.step_size,)
-                text = at + outside(amounts.resource_class, amounts.needed, *limits) + where
+                text = at + facts.outside(amounts.resource_class, amounts.needed, *limits) + where
             case facts.Absent(_, facts.Beside() as beside):
                 text = f"{text}: {beside}"
         return text
@@ -242,7 +236,7 @@ class NearMiss:
     If they are ``CONFIRMED``, the search found that the root fits once it meets them.
     """
 
-    root: ProviderName
+    root: facts.ProviderName
     unmet: tuple[Unmet, ...]
     completeness: Completeness
 
@@ -277,7 +271,7 @@ class Explanation:
     near_misses: tuple[NearMiss, ...] = ()
     remedies: tuple[Remedy[Change], ...] = ()
     undetermined: tuple[str, ...] = ()
-    root: ProviderName | None = None
+    root: facts.ProviderName | None = None
     root_fits: bool | None = None
     names: Names = field(default_factory=dict)
     numbered: tuple[RequestGroup, ...] = ()

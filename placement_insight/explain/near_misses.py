@@ -29,7 +29,6 @@ from placement_insight.explain.funnel import Funnel, reaching_any
 from placement_insight.explain.funnel_facts import free_in_trees
 from placement_insight.explain.groups import (
     Group,
-    all_providers,
     meeting,
     reached_roots,
     roots_shared_with,
@@ -159,9 +158,8 @@ class NearMisses:
         shortfall = np.zeros(snapshot.size)
         for name, needed in requested.items():
             missing = 1 - free_in_trees(snapshot, name) / min(needed, MAX_FREE)
-            having = all_providers(snapshot)[1] & mask_of(
-                snapshot.column(name).rows, snapshot.size
-            )
+            rows = snapshot.column(name).rows
+            having = snapshot.sharing.mask(snapshot.size) & mask_of(rows, snapshot.size)
             missing[roots_shared_with(snapshot, having)] = 0
             np.maximum(shortfall, missing, out=shortfall)
         return shortfall

@@ -220,6 +220,17 @@ def test_a_provider_with_the_amount_that_an_earlier_condition_excludes(amount, t
     assert row["detail"]["excluded"] == {"provider": provider, **requirement}
 
 
+def test_a_provider_that_is_shared_with_other_hosts_is_no_closest_one():
+    world = """
+        h    VCPU=8 @a
+        i    VCPU=8 @b
+        nfs1 DISK_GB=99(max=50) @a +MISC_SHARES_VIA_AGGREGATE
+        nfs2 DISK_GB=99(max=70) @b +MISC_SHARES_VIA_AGGREGATE
+    """
+    (row,) = as_json(explained(world, "resources=VCPU:1,DISK_GB:60"))["funnel"]
+    assert row["text"] == "DISK_GB:60 above max_unit 50"
+
+
 def test_aggregates_that_root_and_child_have_only_together():
     """The root is in A, and the child in B: neither sentence about one of them would be true."""
     query = "resources=VCPU:1&member_of=@a&member_of=@b"

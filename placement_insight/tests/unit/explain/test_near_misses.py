@@ -50,6 +50,14 @@ def test_an_amount_above_max_unit_that_is_not_free_lacks_both():
     assert lacks("h VCPU=8(max=4,used=7)", "resources=VCPU:5") == {"h": ["unit h", "capacity h"]}
 
 
+def test_the_aggregates_that_the_root_is_in_are_named():
+    query = "resources=VCPU:1&member_of=!in:@a,@b"
+    sentence = f"in aggregate {aggregate_uuid('b')}; everything else fits"
+    assert lines("h VCPU=8 @b", query) == {"h": sentence}
+    (row,) = as_json(explained("h VCPU=8 @b\ni VCPU=8 @a", query))["funnel"]
+    assert row["text"] == f"in aggregate {' or '.join(sorted(map(aggregate_uuid, 'ab')))}"
+
+
 def test_conditions_between_groups_are_listed_beside_others():
     query = "resources1=VCPU:1&resources2=VCPU:1&required2=CUSTOM_OFF&group_policy=isolate"
     assert lacks("h VCPU=8", query) == {"h": ["trait h", "isolate h"]}
