@@ -186,7 +186,8 @@ export class Api {
       const text = onLines ? textOf(response, timeout, onLines) : response.text();
       return { ok, status, statusText, headers, text: await text };
     } catch {
-      throw new RequestFailed(0, "The service does not respond.");
+      const late = `The service has sent nothing for ${TIMEOUT_MS / 1000} seconds.`;
+      throw new RequestFailed(0, timeout.signal.aborted ? late : "The service does not respond.");
     } finally {
       timeout.end();
     }

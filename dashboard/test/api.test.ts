@@ -60,7 +60,17 @@ test("other errors, and 503 without a Retry-After of some seconds, are final", a
 
 test("a request that does not respond fails", async () => {
   globalThis.fetch = () => Promise.reject(new TypeError());
-  await assert.rejects(new Api(SETTINGS).overview(), { status: 0 });
+  await assert.rejects(new Api(SETTINGS).overview(), { status: 0, message: "The service does not respond." });
+});
+
+test("a response that is late is not said to be a service that does not respond", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  globalThis.fetch = (_, options) =>
+    new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new TypeError())));
+  const response = new Api(SETTINGS).overview();
+  await Promise.resolve(); // the request begins when its turn comes
+  context.mock.timers.tick(30_000);
+  await assert.rejects(response, { status: 0, message: "The service has sent nothing for 30 seconds." });
 });
 
 test("the parts of a large response are progress, and no timeout", async () => {
