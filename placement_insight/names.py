@@ -4,6 +4,7 @@
 """
 
 import re
+import shlex
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
@@ -17,6 +18,15 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b")
 _ADDRESS = re.compile(r"(?:[0-9a-f:]*:)?[0-9.]+")
 _DOMAIN = re.compile(r"[A-Za-z0-9.-]*")
 _MOST_NEAREST: Final = 5
+
+
+def option(name: str, value: str) -> str:
+    """Return an option of a shown command with its value, quoted for a shell.
+
+    >>> option("--in-tree", "cn1"), option("--in-tree", "-a b")
+    ('--in-tree cn1', "'--in-tree=-a b'")
+    """
+    return shlex.join([f"{name}={value}"] if value.startswith("-") else [name, value])
 
 
 class UnknownName(BadRequest):

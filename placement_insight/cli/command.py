@@ -28,10 +28,10 @@ Options = Mapping[str, tuple[str, str, str]]
 """The option, the metavar and the help for each parameter of a query."""
 
 
-def add_options(parser: argparse.ArgumentParser, options: Options) -> None:
-    """Add options that are parameters of a query."""
+def add_options(parser: argparse.ArgumentParser, options: Options, **settings: Any) -> None:
+    """Add options that are parameters of a query, all with these settings of argparse."""
     for name, (option, metavar, text) in options.items():
-        parser.add_argument(option, dest=name, metavar=metavar, help=text)
+        parser.add_argument(option, dest=name, metavar=metavar, help=text, **settings)
 
 
 def given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, str]:

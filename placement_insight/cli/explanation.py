@@ -1,6 +1,5 @@
 """The fields of explanations and of recorded requests."""
 
-import shlex
 from collections.abc import Sequence
 from functools import partial
 from textwrap import dedent
@@ -17,7 +16,7 @@ from placement_insight.explain.text import (
     remedy_line,
     unmet_lines,
 )
-from placement_insight.names import named
+from placement_insight.names import named, option
 
 
 def _funnel(names: Names, rows: Sequence[Response]) -> str:
@@ -94,7 +93,7 @@ def recorded(document: Response, names: Names, openstack: str) -> dict[str, obje
     if {"provider", "resource_class"} <= refusal.keys():
         provider = refusal["provider"].get("name", refusal["provider"]["uuid"])
         subject["next"] = (
-            f"{openstack} resource consumer list --in-tree {shlex.quote(provider)} "
+            f"{openstack} resource consumer list {option('--in-tree', provider)} "
             f"--sort -{refusal['resource_class']}"
         )
     return {**fields, "explanation": Shown(refusal, _refusal), **subject}

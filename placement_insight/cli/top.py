@@ -50,7 +50,8 @@ _CELLS: Final = 5  # of a bar
 class ListTopHosts(WrittenOutput, command.Lister):
     """List hosts by the resource class that is the fullest, with the free amounts of all classes.
 
-    The amounts are sums over the tree of a host. The first line counts the hosts by state:
+    The amounts are sums over the tree of a host. The first lines are about all hosts: how many
+    have each state, and which share of each class is in use.
 
     $ openstack placement top --full --class MEMORY_MB
 

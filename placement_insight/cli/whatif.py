@@ -13,7 +13,7 @@ from osc_lib.shell import OpenStackShell
 from placement.core.text import NO_NAMES, Names, printable
 from placement_insight.cli.cells import Complete, Shown
 from placement_insight.cli.client import post
-from placement_insight.cli.command import Table, WrittenOutput, columns_with_names
+from placement_insight.cli.command import Table, WrittenOutput, add_options, columns_with_names
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
 from placement_insight.names import named, uuids_in
@@ -21,6 +21,14 @@ from placement_insight.names import named, uuids_in
 _COLUMNS = ("consumer", "from", "to")
 _OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "reason")
 _WITH_NAMES = ("name", "type", "project_id", "allocations", "text", "reason")
+_HOSTS = {
+    "aggregate": (
+        "--aggregate",
+        "<aggregate>",
+        "Hosts of this aggregate, by name or UUID. Can be repeated.",
+    ),
+    "rack": ("--rack", "<trait>", "Hosts with this trait: CUSTOM_RACK_12. Can be repeated."),
+}
 _EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
 _EVICTABLE: Final = {
@@ -48,20 +56,7 @@ class PlanDrain(WrittenOutput, command.Lister):
             metavar="<host>",
             help="A provider that would be gone, with all providers below it; by name or UUID.",
         )
-        parser.add_argument(
-            "--aggregate",
-            action="append",
-            default=[],
-            metavar="<aggregate>",
-            help="All hosts of this aggregate, by name or UUID. Can be repeated.",
-        )
-        parser.add_argument(
-            "--rack",
-            action="append",
-            default=[],
-            metavar="<trait>",
-            help="All hosts with this trait, such as CUSTOM_RACK_12. Can be repeated.",
-        )
+        add_options(parser, _HOSTS, action="append", default=[])
         add_keep(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:

@@ -11,6 +11,7 @@ from typing import Final
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
 from placement_insight.hosts import SERVER_CLASSES
+from placement_insight.names import option
 from placement_insight.plan.drain import TIME_LIMIT, Drain
 from placement_insight.plan.model import Move, Scene, SkipReason
 from placement_insight.plan.room import NoRoom, Room, Rooms
@@ -51,7 +52,8 @@ def of_drain(
         yield f"Next: {disable if are_hosts else ''}the moves in this order; {_COMMANDS}"
         yield _IF_ABORTED
         scope = "--in-tree" if are_hosts else "--provider"
-        yield f"{name} is empty when openstack resource consumer list {scope} {name} is empty."
+        listed = option(scope, names[0]) if len(names) == 1 else f"{scope} HOST"
+        yield f"{name} is empty when openstack resource consumer list {listed} is empty."
 
 
 def _headline(names: Sequence[str], scene: Scene, result: Drain) -> str:
@@ -143,7 +145,7 @@ def of_move(snapshot: Snapshot, move: Move) -> str:
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, "INSTANCE"}:
         return f"{holder.type} {holder.uuid} moves to {target}"
-    to_target = shlex.join(["--host", target, holder.uuid])
+    to_target = f"{option('--host', target)} {shlex.quote(holder.uuid)}"
     if any(
         snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
         for name, row in move.allocations
