@@ -9,6 +9,7 @@ from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
 from placement.core.text import printable
+from placement_insight.cli.command import add_options
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
 
@@ -16,6 +17,22 @@ if TYPE_CHECKING:
     from placement_insight.plan.capacity.flavors import OfFlavor
 
 Pairs = list[tuple[str, str]]
+
+
+_OPTIONS = {
+    "mix": (
+        "--mix",
+        "<number>=<flavor>",
+        "Show how often a mix fits, instead of a request: a number of servers of a flavor of nova "
+        "or of a query, as in 20=resources=VCPU:8. Can be repeated.",
+    ),
+    "like": (
+        "--like",
+        "<host>=<number>",
+        "As if there were more empty hosts like it. Can be repeated.",
+    ),
+    "without": ("--without", "<provider>", "As if this provider did not exist. Can be repeated."),
+}
 
 
 class MixOption(NamedTuple):
@@ -28,28 +45,7 @@ class MixOption(NamedTuple):
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--mix",
-        metavar="<number>=<flavor>",
-        action="append",
-        default=[],
-        help="Show how often a mix fits, instead of a request: a number of servers of a flavor of "
-        "nova, or of a query, as in 20=resources=VCPU:8. Can be repeated.",
-    )
-    parser.add_argument(
-        "--like",
-        metavar="<host>=<number>",
-        action="append",
-        default=[],
-        help="As if there were more hosts like this one, without servers. Can be repeated.",
-    )
-    parser.add_argument(
-        "--without",
-        metavar="<provider>",
-        action="append",
-        default=[],
-        help="As if this host or other provider did not exist. Can be repeated.",
-    )
+    add_options(parser, _OPTIONS, action="append", default=[])
 
 
 def fleet_of(names: CommandNames, arguments: argparse.Namespace) -> Pairs:
