@@ -18,6 +18,9 @@ from placement_insight.history.model import Record
 
 INSTANCE: Final = "INSTANCE"
 MIGRATION: Final = "MIGRATION"
+
+ENDED_MIGRATIONS: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
+"""The states of a migration of nova that ended without a claim."""
 GRACE_MINUTES: Final = 30
 MOST_OF_ONE_CODE: Final = 1000
 

@@ -21,6 +21,7 @@ from openstack.connection import Connection
 from openstack.proxy import Proxy
 
 from placement_insight.audit.model import (
+    ENDED_MIGRATIONS,
     FailedMigration,
     Hidden,
     Hypervisor,
@@ -40,9 +41,6 @@ from placement_insight.nova_lists import InvalidPage, NovaList, pages
 _SERVERS = NovaList("/servers/detail", "servers", "id", "2.69")
 _HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", "2.53")
 _MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", "2.59")
-
-_ENDED: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
-"""The states of a migration that ended without a claim."""
 
 _FAILED: Final = frozenset({"error", "failed"})
 """The states of a migration that ended and may have a claim."""
@@ -134,7 +132,7 @@ def _places(
         {
             _uuid_of_row(row, "uuid"): row.get("instance_uuid")
             for row in rows
-            if row.get("status") not in _ENDED | _FAILED
+            if row.get("status") not in ENDED_MIGRATIONS | _FAILED
         }
         for rows in (before, after)
     )

@@ -22,6 +22,7 @@ from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
 from placement.core.text import Names, canonical_uuid
+from placement_insight.audit.model import ENDED_MIGRATIONS
 from placement_insight.cli.client import get
 from placement_insight.names import uuid_of, uuids_in
 
@@ -31,10 +32,12 @@ SECONDS: Final = 3.0
 _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
 _AGGREGATE_UUIDS: Final = "2.41"  # aggregates have UUIDs since this microversion of nova
+_MIGRATIONS: Final = "2.59"  # a page at a time since then
 _DOWN_CELLS: Final = "2.69"  # the services of cells that are down are listed since then
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
+_MOST_MIGRATIONS: Final = 5000  # the newest; those that failed long ago have no allocations
 _EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
 
@@ -134,6 +137,24 @@ class CommandNames:
             return [row["host"] for row in rows if row["status"] == "UNKNOWN"]
         except (ClientException, *_MALFORMED):
             return ()
+
+    @cached_property
+    def migrations(self) -> Sequence[str]:
+        """The migrations that have not ended, as far as nova lists them in some seconds.
+
+        Nova gives them no consumer type.
+        """
+        found: list[str] = []
+        query, end = {"limit": str(_PAGE)}, time.monotonic() + SECONDS
+        with suppress(ClientException, *_MALFORMED):
+            while time.monotonic() < end and (
+                rows := self._rows(
+                    _NOVA, f"/os-migrations?{urlencode(query)}", "migrations", _MIGRATIONS
+                )
+            ):
+                found += [row["uuid"] for row in rows if row["status"] not in ENDED_MIGRATIONS]
+                query["marker"] = rows[-1]["uuid"]
+        return found[:_MOST_MIGRATIONS]
 
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""

@@ -245,6 +245,7 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
         "keep": arguments.keep,
         "cells": _cells(arguments.cells) if arguments.cells else None,
         "unreachable": names.unreachable_hosts,
+        "migrations": names.migrations,
     }
     return {name: value for name, value in fields.items() if value}
 

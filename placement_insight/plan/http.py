@@ -61,16 +61,18 @@ _GROUP: Final = closed(
     "members",
 )
 GROUPS: Final = {**listed(_GROUP), "minItems": 0}
-CELLS: Final = {
+OF_NOVA: Final = {
     "cells": {"type": "object", "additionalProperties": listed(NAME), "minProperties": 1},
     "unreachable": listed(NAME),
+    "migrations": listed(UUID),
 }
+"""What only Nova knows: its cells, and which of its consumers are migrations."""
 DRAIN_BODY = always(
     closed(
         {
             **{name: listed(schema) for name, schema in _SELECTORS.items()},
             "keep": listed(KEEP),
-            **CELLS,
+            **OF_NOVA,
             "limit_moves": {"type": "integer", "minimum": 0},
             "groups": GROUPS,
         }
@@ -82,7 +84,7 @@ SURVIVAL_BODY = always(
             "by": _BY,
             "failures": {"type": "integer", "minimum": 1, "maximum": 2},
             "keep": listed(KEEP),
-            **CELLS,
+            **OF_NOVA,
         }
     )
 )
@@ -109,12 +111,18 @@ def plan_drain(request: Request) -> webob.Response:
                 f"The {len(tops)} providers have {count} consumers; a plan has at most "
                 f"{sql.MOST_CONSUMERS}. Name fewer providers."
             )
-        holders = short.paced(sql.holders(services.store, view, drained, short))
+        migrations = migrations_of(body)
+        holders = short.paced(sql.holders(services.store, view, drained, short, migrations))
         scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, body), groups)
         result = drain(scene, services.deadline())
         return document.of_drain(snapshot, tops, scene, result, body.get("limit_moves"))
 
     return http.computed_of_body(request, body, write)
+
+
+def migrations_of(values: Mapping[str, Any]) -> frozenset[str]:
+    """Return the consumers that are migrations of Nova, whatever their types are."""
+    return frozenset(map(canonical, values.get("migrations", ())))
 
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
@@ -182,7 +190,8 @@ def _survival(
 
     def write(view: View) -> Json:
         keep = keep_of(view.snapshot, values)
-        groups = sql.groups(services.store, view, services.shared.short_requests)
+        short = services.shared.short_requests
+        groups = sql.groups(services.store, view, short, migrations_of(values))
         survival = Survival(view.snapshot, groups, keep, services.deadline())
         domains = list(survival.domains(by, prefix))
         if not domains:

@@ -23,7 +23,15 @@ from placement_insight.documents import Json
 from placement_insight.explain import explain
 from placement_insight.explain.http import question
 from placement_insight.plan import document, sql
-from placement_insight.plan.http import CELLS, GROUPS, KEEP, groups_of, keep_of, listed
+from placement_insight.plan.http import (
+    GROUPS,
+    KEEP,
+    OF_NOVA,
+    groups_of,
+    keep_of,
+    listed,
+    migrations_of,
+)
 from placement_insight.plan.model import Holder
 from placement_insight.plan.room import Task, rooms
 
@@ -48,7 +56,7 @@ ROOM = always(
             },
             "keep": listed(KEEP),
             "groups": GROUPS,
-            **CELLS,
+            **OF_NOVA,
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         "query",
@@ -75,10 +83,11 @@ def make_room(request: Request) -> webob.Response:
         services, deadline = request.services, request.services.deadline()
         short = services.shared.short_requests
         explain.check_known(view.snapshot, asked.request)
+        migrations = migrations_of(body)
         task = Task(
             request=asked.request,
             keep=keep_of(view.snapshot, body),
-            read=lambda rows: sql.holders(services.store, view, rows, short),
+            read=lambda rows: sql.holders(services.store, view, rows, short, migrations),
             limit=body.get("limit", _DEFAULT_LIMIT),
             evictable=evictable,
             root=None if asked.root is None else explain.root_of(view.snapshot, asked.root),

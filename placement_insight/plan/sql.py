@@ -1,7 +1,7 @@
 """The statements that read the consumers of drained providers, or of all."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -33,9 +33,16 @@ def count(store: Store, view: View, drained: Mask) -> int:
     return store.read_once(lambda tx: tx.connection.execute(statement).scalar_one())
 
 
-def holders(store: Store, view: View, drained: Mask, short: ShortRequests) -> Sequence[Holder]:
+def holders(
+    store: Store,
+    view: View,
+    drained: Mask,
+    short: ShortRequests,
+    migrations: Collection[str],
+) -> Sequence[Holder]:
     """Return the consumers with allocations on the drained rows, with all their allocations.
 
+    ``migrations`` are known to be migrations, whatever their types are.
     Cost: one statement, and a few microseconds for each allocation.
     """
     forest = view.snapshot.forest
@@ -72,7 +79,14 @@ def holders(store: Store, view: View, drained: Mask, short: ShortRequests) -> Se
         else:
             allocated[uuid][name, row] += used
     return [
-        Holder(uuid, type_, project, allocated[uuid], uuid in changed, created_at)
+        Holder(
+            uuid,
+            MIGRATION if uuid in migrations else type_,
+            project,
+            allocated[uuid],
+            uuid in changed,
+            created_at,
+        )
         for uuid, (type_, project, created_at) in about.items()
     ]
 
@@ -88,14 +102,16 @@ def roots(store: Store, view: View, consumers: Iterable[str]) -> Mapping[str, in
     }
 
 
-def groups(store: Store, view: View, short: ShortRequests) -> Iterator[Group]:
+def groups(
+    store: Store, view: View, short: ShortRequests, migrations: Collection[str]
+) -> Iterator[Group]:
     """Return all consumers with their allocations, equal allocations once; without migrations.
 
     The database groups them: consumers of a host have few different allocations. Groups with a
     provider or a class that the snapshot does not have are left out.
     """
-    migrations = store.read_once(_migrations)
-    return _grouped(view, store.read_once(_groups, migrations, short))
+    without = {*migrations, *store.read_once(_migrations)}
+    return _grouped(view, store.read_once(_groups, without, short))
 
 
 def _grouped(view: View, rows: Iterable[tuple[str, int]]) -> Iterator[Group]:
@@ -129,7 +145,7 @@ def _migrations(tx: Transaction) -> Sequence[str]:
 
 
 def _groups(
-    tx: Transaction, without: Sequence[str], short: ShortRequests
+    tx: Transaction, without: Collection[str], short: ShortRequests
 ) -> Sequence[tuple[str, int]]:
     """Return the joined allocations of each consumer, and how many consumers have them."""
     numbers = (_allocation.resource_provider_id, _allocation.resource_class_id, _allocation.used)

@@ -59,7 +59,7 @@ def test_errors_are_sentences(name, pair, sentence):
 
 
 GROUP = {"policy": "affinity", "members": ["x"]}
-OF_ROOM = " Parameters: by, cells, evictable, groups, keep, limit, query, unreachable."
+OF_ROOM = " Parameters: by, cells, evictable, groups, keep, limit, migrations, query, unreachable."
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 from keystoneauth1.exceptions import ClientException
 
+from placement.tests.support.factories import uuid
 from placement.tests.support.processes import ApiProcess
 from placement_insight.cli.names import CommandNames
 from placement_insight.tests.support.nova_api import nova_api
-from placement_insight.tests.support.nova_documents import server
+from placement_insight.tests.support.nova_documents import migration, server
 from placement_insight.tests.support.openstack_client import Client, add_claim, add_host
 
 SMALL, LARGE = (f"a7c1f9e2-5b34-4c68-9d0e-2f4b6a8c0d1{number}" for number in range(2))
@@ -283,7 +284,7 @@ def test_servers_stay_in_their_cells(openstack, tmp_path):
     assert "No such file" in openstack.refused(*drain, "--cells", str(tmp_path / "none"))
 
 
-def test_servers_of_a_cell_that_is_down_have_no_move(tmp_path):
+def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_path):
     with (
         ApiProcess(tmp_path, "--development", "--port", "0") as service,
         nova_api() as nova,
@@ -294,6 +295,13 @@ def test_servers_of_a_cell_that_is_down_have_no_move(tmp_path):
         nova.token_id, nova.placement_url = "admin", service.url
         openstack = Client("", *nova.credentials())
         assert openstack.run("placement drain cn1").returncode == 0
+        ended = [migration(uuid(), SMALL, "confirmed") for _ in range(3)]  # a page
+        nova.migrations = [*ended, migration(SMALL, LARGE, "finished")]
+        result = openstack.run("placement drain cn1", "-f", "json")
+        (row,) = json.loads(result.stdout)
+        assert (result.returncode, row["reason"]) == (3, "not planned: migrations")
+        assert openstack.run("placement survive").returncode == 0
+        nova.migrations = ended
         nova.unknown = ["cn1"]
         for command in ("placement drain cn1", "placement survive"):
             result = openstack.run(command)

@@ -231,12 +231,16 @@ def test_consumers_that_are_not_planned(http, store):
     first, second = (new_provider(store, VCPU=8) for _ in range(2))
     spanning = claim(http, {first: {"VCPU": 1}, second: {"VCPU": 1}})
     migration = claim(http, {first: {"VCPU": 1}}, kind="MIGRATION")
-    plan = drained(http, provider=[first])
+    listed = claim(http, {first: {"VCPU": 1}})
+    plan = drained(http, provider=[first], migrations=[listed.upper(), second])
     assert plan["consumers"] == 0
     assert {each["consumer"]: each["reason"] for each in plan["skipped"]} == {
         spanning: "several_trees",
         migration: "migration",
+        listed: "migration",
     }
+    plan = drained(http, provider=[first])
+    assert [each["consumer"] for each in plan["moves"]] == [listed]
 
 
 def test_traits_of_the_root_are_kept(http, store):

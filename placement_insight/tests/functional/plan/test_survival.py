@@ -89,8 +89,11 @@ def test_groups_are_the_consumers_of_trees_without_migrations(http, store):
     for _ in range(3):
         claim(http, {host: {"VCPU": 2}, child: {"VGPU": 1}})
     claim(http, {host: {"VCPU": 2}}, kind="MIGRATION")
+    migration = claim(http, {host: {"VCPU": 2}})
     claim(http, {host: {"VCPU": 1}, other: {"VCPU": 1}})
-    document = survival(http)
+    assert survival(http)["not"][0]["consumers"] == 4
+    body = {"migrations": [migration]}
+    document = http.post_json("/insight/survival", body, headers=HEADERS).json
     assert (document["skipped"], document["domains"]) == (1, 2)
     (failed,) = document["not"]
     assert (failed["name"], failed["consumers"], failed["stuck"]) == ("host", 3, 3)
