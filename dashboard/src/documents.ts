@@ -31,12 +31,15 @@ export interface FunnelRow {
   text: string;
   // Facts about the providers.
   note: string;
+  change?: string;
 }
 
 export interface Unmet {
   code: string;
   requirement: string;
   text: string;
+  // The recorded change since which the requirement is not met.
+  change?: string;
 }
 
 export interface NearMiss {

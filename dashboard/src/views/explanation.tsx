@@ -56,12 +56,16 @@ function Reason({ row }: { row: FunnelRow }) {
   return (
     <>
       <Breakable text={row.text} />
-      {row.note && (
-        <span class="aside">
-          <Breakable text={row.note} />
-        </span>
-      )}
+      {[row.note, row.change].map((text) => text && <Aside key={text} text={text} />)}
     </>
+  );
+}
+
+function Aside({ text }: { text: string }) {
+  return (
+    <span class="aside">
+      <Breakable text={text} />
+    </span>
   );
 }
 
@@ -83,6 +87,9 @@ function NearMisses({ misses }: { misses: NearMiss[] }) {
             <TreeLink uuid={miss.uuid} name={miss.name} />
             <span>
               <Breakable text={miss.text ?? miss.unmet.map(({ text }) => text).join(", ")} />
+              {[...new Set(miss.unmet.map(({ change }) => change))].map(
+                (text) => text && <Aside key={text} text={text} />,
+              )}
             </span>
           </li>
         ))}
