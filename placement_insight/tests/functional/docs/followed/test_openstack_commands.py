@@ -42,6 +42,9 @@ PRINTED = {
     f"openstack allocation candidate explain --request-id {REQUEST_ID}": "VCPU",
     "openstack allocation candidate explain --query": r"\| fits +\| 0 ",
     "openstack allocation candidate explain --resource VCPU=48": r"\| room ",
+    "openstack allocation candidate explain --resource VCPU=8 --forbidden": (
+        "cn2: trait COMPUTE_STATUS_DISABLED added at .*, user admin"
+    ),
     "openstack allocation candidate explain --resource": "root has trait COMPUTE_STATUS_DISABLED",
     "openstack allocation request list --summary": r"\| reason +\| ",
     "openstack placement changes --consumer": r"^(\+.*\n)?",  # no claim of this server
