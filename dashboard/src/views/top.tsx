@@ -60,7 +60,11 @@ function Listed({ query, set }: { query: string; set: (key: string, value: strin
   if (value === null) return <Empty>Reading the hosts …</Empty>;
   return (
     <>
-      <p role="status">{value.text}</p>
+      <div role="status">
+        {value.text.split("\n").map((line) => (
+          <p key={line}>{line}</p>
+        ))}
+      </div>
       {value.hosts.length === 0 && <Empty>No host is selected.</Empty>}
       {value.hosts.length > 0 && (
         <Table
