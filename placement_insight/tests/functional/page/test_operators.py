@@ -348,7 +348,7 @@ def test_the_rows_of_top_are_selected_by_state_and_class(realistic, open_page):
     page = opened(open_page, realistic)
     full = f"{top['counts']['full']} of {top['counts']['hosts']} hosts full"
     page.get_by_role("link", name=full).click()
-    expect(page.get_by_role("status").last).to_have_text(top["text"])
+    expect(page.get_by_role("status").last.locator("p")).to_have_text(top["text"].split("\n"))
     hosts = page.locator("main tbody th")
     expect(hosts).to_have_text([host["name"] for host in top["hosts"]])
     page.get_by_label("State").select_option("disabled")
