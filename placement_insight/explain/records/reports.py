@@ -117,6 +117,7 @@ class OperatorReports(Reports):
 
     recorder: Recorder
     explained: dict[tuple[str, str], _Explained] = field(default_factory=dict)
+    refused: set[tuple[str | None, ...]] = field(default_factory=set)
 
     @property
     def records_changes(self) -> bool:
@@ -262,7 +263,11 @@ class OperatorReports(Reports):
             unnamed = dict[str, str]()
             read = self.recorder.read(lambda tx: provider_names(tx.connection, missing), unnamed)
             names = {**names, **read}
-        explanation = refusal.document(names) | self._change(refusal)
+        subject = summary.subject(refusals.classes(refusal))
+        owner = refusals.refused_claim(refusal, claims)
+        user = (owner or request.context).project_id, request.context.user_id
+        equal = (f"{at:%Y-%m-%dT%H}", refusal.code, provider, subject, *user)
+        explanation = refusal.document(names) | self._change(refusal, equal)
         claim = refusals.claim(refusal, claims, names)
         if not self.recorder.records_users:
             claim.pop("user_id", None)
@@ -270,8 +275,6 @@ class OperatorReports(Reports):
         kind = REFUSED_CLAIM if claims else REFUSED_WRITE
         kind, level = (LOST_RACE, logging.INFO) if refusal.is_race else (kind, logging.WARNING)
         LOG.log(level, "%s, %s: %s (%s)", _LINES[kind], _id(request), sentence, refusal.line())
-        subject = summary.subject(refusals.classes(refusal))
-        owner = refusals.refused_claim(refusal, claims)
         written = (owner.consumer_uuid if owner else provider) if refusal.is_race else None
         facts = _Facts(
             *(kind, refusal.code, json.dumps(explanation)),
@@ -283,10 +286,16 @@ class OperatorReports(Reports):
         )
         self._record(request, at, facts)
 
-    def _change(self, refusal: refusals.Refusal) -> Json:
-        """Return the change that explains a refusal, if it is recorded and the rate admits it."""
+    def _change(self, refusal: refusals.Refusal, equal: tuple[str | None, ...]) -> Json:
+        """Return the change that explains a refusal, if it is recorded and the rate admits it.
+
+        It is read for the first of equal refusals, whose record has the number of all.
+        """
         change = ""
-        if self.records_changes and not refusal.is_race:
+        if self.records_changes and not refusal.is_race and equal not in self.refused:
+            if len(self.refused) >= MOST_EXPLAINED:
+                self.refused.clear()
+            self.refused.add(equal)
             with self.recorder.explanation(refusal.code) as is_admitted:
                 if is_admitted:
                     change = self.recorder.read(partial(change_of_refusal, refusal=refusal), "")

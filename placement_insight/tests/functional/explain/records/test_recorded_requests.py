@@ -202,6 +202,16 @@ def test_each_refusal_has_its_code(http, body, status, kind, reason):
     assert CONSUMER in request["explanation"]["sentence"]
 
 
+def test_the_change_is_read_once_for_equal_refusals(http, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        reports, "change_of_refusal", lambda _, refusal: read.append(refusal) or ""
+    )
+    for body in (claim(100), claim(100), claim(1, "DISK_GB")):
+        put(http, body, 409)
+    assert [refusal.code for refusal in read] == ["unit", "no_inventory"]
+
+
 def test_refused_writes_of_what_is_in_use_are_recorded(http, caplog):
     put(http, claim(1), 204)
     path = f"/resource_providers/{HOST}"
