@@ -1,6 +1,6 @@
 // The top of the page: views with their counts, search, state of the connection, installation.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { errorsOf } from "../findings";
 import { ago, clock } from "../format";
 import type { Status } from "../live";
@@ -49,11 +49,18 @@ function Views({ address }: { address: Address }) {
 
 function SearchField({ address }: { address: Address }) {
   const field = useRef<HTMLInputElement>(null);
-  const text = address.view === "search" ? address.id : "";
+  const isSearch = address.view === "search";
+  const text = isSearch ? address.id : "";
+  const [typed, setTyped] = useState(text);
+  // the address follows what is typed later: it must not take letters back
+  useEffect(() => {
+    if (!isSearch || document.activeElement !== field.current) setTyped(text);
+  }, [isSearch, text]);
   useSlashKey(() => field.current?.focus());
   const search = (wanted: string) => {
+    setTyped(wanted);
     const target = addressOf("search", wanted);
-    if (address.view === "search") location.replace(target);
+    if (isSearch) location.replace(target);
     else location.assign(target);
   };
   return (
@@ -61,7 +68,7 @@ function SearchField({ address }: { address: Address }) {
       <input
         ref={field}
         type="search"
-        value={text}
+        value={typed}
         aria-label="Search"
         aria-keyshortcuts="/"
         placeholder="Search  /"
