@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from keystoneauth1.exceptions import ClientException, HttpError
+from keystoneauth1.exceptions import ClientException, HttpError, RetriableConnectionFailure
 from keystoneauth1.session import Session
 from osc_lib.exceptions import ClientException as OpenStackException
 from osc_lib.exceptions import CommandError
@@ -37,7 +37,7 @@ _DOWN_CELLS: Final = "2.69"  # the services of cells that are down are listed si
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
-_MOST_MIGRATIONS: Final = 5000  # the newest; those that failed long ago have no allocations
+_MOST_MIGRATIONS: Final = 5000  # nova lists the newest first
 _EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
 
@@ -158,8 +158,6 @@ class CommandNames:
 
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""
-        if service in self._unresponsive:
-            return {}
         try:
             rows = [(row[uuid], row["name"]) for row in self._rows(service, path, key)]
             return {uuid: name for uuid, name in rows if {type(uuid), type(name)} == {str}}
@@ -171,8 +169,15 @@ class CommandNames:
 
     def _rows(self, service: str, path: str, key: str, version: str = _AGGREGATE_UUIDS) -> Any:
         """Return a list of a service.  Raises: ClientException, one of ``_MALFORMED``."""
+        if service in self._unresponsive:
+            raise ValueError(self.failures[service])
         headers = {"OpenStack-API-Version": f"{_NOVA} {version}"}
-        return self._session.get(f"{self._url(service)}{path}", headers=headers).json()[key]
+        try:
+            return self._session.get(f"{self._url(service)}{path}", headers=headers).json()[key]
+        except RetriableConnectionFailure as error:
+            self.failures[service] = str(error).partition("\n")[0]
+            self._unresponsive.add(service)
+            raise
 
     def _url(self, service: str) -> str:
         """Return the URL of a service.  Raises: ClientException, ValueError."""

@@ -4,7 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from keystoneauth1.exceptions import ClientException
+from keystoneauth1.exceptions import ClientException, ConnectTimeout
 
 from placement.tests.support.factories import uuid
 from placement.tests.support.processes import ApiProcess
@@ -307,6 +307,26 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
             result = openstack.run(command)
             assert result.returncode == 1
             assert "the database of the cell of its host is down" in result.stderr
+
+
+def test_a_nova_that_does_not_respond_is_asked_once():
+    asked = []
+
+    class Session:
+        def get(self, url, **_):
+            asked.append(url)
+            raise ConnectTimeout
+
+    class Names(CommandNames):
+        _session = Session()
+
+        def _url(self, _service):
+            return "http://nova"
+
+    names = Names(SimpleNamespace(client_manager=None))
+    assert (names.unreachable_hosts, names.migrations, names.groups_of(["a"])) == ((), [], None)
+    assert (names.servers(), names.aggregates) == ({}, {})
+    assert asked == ["http://nova/os-services?binary=nova-compute"]
 
 
 def test_a_part_of_the_server_groups_is_not_used():
