@@ -175,7 +175,7 @@ def delete(tx: Transaction, consumer_uuid: str) -> None:
     changed = {row.provider_id for row in held}
     deleted = tx.execute_all(
         [
-            *consumer_lock(held[0].id),
+            *consumer_lock(consumer_uuid),
             *provider_locks(tx.connection, changed),
             *allocations.deletions([consumer_uuid]),
             *inventories.additions(amounts),

@@ -352,9 +352,13 @@ def deletions(ids: Iterable[int]) -> list[Write]:
     return writes_of(_DELETE, _consumer.id, ids)
 
 
-def consumer_lock(id_: int) -> list[Write]:
-    """Return the write that locks a consumer."""
-    return writes_of(_LOCK, _consumer.id, [id_])
+def consumer_lock(uuid: str) -> list[Write]:
+    """Return the write that locks a consumer.
+
+    By its UUID, as a claim does: MariaDB locks the entry of the index before the row, and two
+    transactions that locked them in different orders would be a deadlock.
+    """
+    return writes_of(_LOCK, _consumer.uuid, [uuid])
 
 
 def deletion_if_unchanged(id_: int, generation: int) -> list[Write]:

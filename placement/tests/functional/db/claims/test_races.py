@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from placement import exception
 from placement.core.model import Inventory, ReplaceInventories
 from placement.db import tables
+from placement.db.claims.allocations import deletions
+from placement.db.claims.consumers import consumer_lock, deletion_if_unchanged
 from placement.objects import (
     allocation,
     provider,
@@ -168,6 +170,33 @@ def test_consumer_created_during_a_write_without_generation_is_released_without_
     with run_before(store, comes, goes) as passed:
         written = outcome_of(lambda: claim(store, consumer, {host: {"VCPU": 3}}))
     assert accepted([written, *passed]) == 3
+    assert [str(error.original_exception) for error in errors] == []
+    assert_sound(store)
+
+
+def test_a_release_and_a_claim_of_one_consumer_lock_it_without_deadlock(
+    store, other_store, backend
+):
+    """The claim waits for the consumer's lock when the release deletes it."""
+    if backend == "sqlite":
+        pytest.skip("it has one writer at a time")
+    host, consumer = new_provider(store, VCPU=10), uuid()
+    claim(store, consumer, {host: {"VCPU": 2}})
+
+    def release(tx):
+        (held,) = tx.consumers.held(consumer)
+        tx.execute_all(consumer_lock(consumer))
+        tx.execute_all([*deletions([consumer]), *deletion_if_unchanged(held.id, held.generation)])
+        raise exception.NoAllocations(consumer)  # to leave its usage as it is
+
+    errors = []
+    for each in (store, other_store):
+        sa.event.listen(each.engines().writer, "handle_error", errors.append)
+    comes = "DELETE FROM allocations", lambda: claim(other_store, consumer, {host: {"VCPU": 3}})
+    with run_before(store, comes) as passed:
+        released = outcome_of(lambda: store.write(release))
+    assert is_refused(released)
+    assert accepted(passed) == 1
     assert [str(error.original_exception) for error in errors] == []
     assert_sound(store)
 

@@ -102,7 +102,7 @@ def test_a_message_counts_the_rows_of_its_last_write(store):
 
     def deleted(tx):
         (held,) = tx.consumers.held(consumer)
-        lock = consumer_lock(held.id)
+        lock = consumer_lock(held.uuid)
         return [
             tx.execute_all([*lock, *deletion_if_unchanged(held.id, generation)])
             for generation in (held.generation + 1, held.generation)
