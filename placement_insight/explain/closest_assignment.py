@@ -43,14 +43,13 @@ from placement_insight.explain.groups import (
 )
 from placement_insight.explain.model import (
     AmountTogether,
+    Closest,
     Completeness,
     JointCondition,
     Lack,
-    NearMiss,
     TraitTogether,
     place,
 )
-from placement_insight.explain.near_miss_facts import named, unmet_of
 
 ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
 BY_SHORTFALL, BY_FAILURES = np.float32(0.5), np.float32(0)  # the weight of the shortfall
@@ -64,9 +63,9 @@ class Assignment:
     given_up: Sequence[JointCondition]
 
 
-def near_miss(
+def closest(
     snapshot: Snapshot, slotted: SlottedRequest, rows: Sequence[int], deadline: Deadline
-) -> NearMiss:
+) -> Closest:
     """Return the requirements that a root does not meet.
 
     ``rows`` has the row of the root first, then the rows of other providers that its candidates
@@ -96,15 +95,10 @@ def near_miss(
         completeness = Completeness.CUT
         if not (shortest or first.lacks(first.nearest)):
             raise
-    groups = {group.suffix: group for group in slotted.request.groups}
+    unmet = shortest or first.lacks(first.nearest)
+    in_order = sorted(unmet, key=lambda lack: place(lack.requirement))
     usable = [world.entries.state(row) for row in first.usable_rows]
-    unmet = [
-        unmet_of(snapshot, rows[0], usable, groups.get(lack.group, RequestGroup()), lack)
-        for lack in sorted(
-            shortest or first.lacks(first.nearest), key=lambda lack: place(lack.requirement)
-        )
-    ]
-    return NearMiss(named(snapshot, rows[0]), tuple(unmet), completeness)
+    return Closest(rows[0], in_order, usable, completeness)
 
 
 class _Root:

@@ -34,10 +34,10 @@ from placement.exception import (
 from placement.microversion import Version
 from placement_insight.explain import unknown_names
 from placement_insight.explain.funnel import Funnel
-from placement_insight.explain.groups import groups_of, named_providers
+from placement_insight.explain.groups import groups_of
 from placement_insight.explain.model import Completeness, Explanation, NearMiss
-from placement_insight.explain.near_miss_facts import named
 from placement_insight.explain.near_misses import NearMisses
+from placement_insight.explain.provider_facts import named
 from placement_insight.explain.remedies import Remedies
 
 NEAR_MISSES = 5
@@ -75,13 +75,14 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     row = None if question.root is None else root_of(snapshot, question.root)
     slotted = SlottedRequest.of(request)
     numbers = numbers_of(request)
-    in_trees = (named(snapshot, each) for each in named_providers(snapshot, request))
+    names = {**numbers, **names_of_trees(snapshot, request)}
     fitting_roots = FittingRoots(snapshot, deadline)
     funnel = Funnel(snapshot, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
         groups = list(groups_of(snapshot, slotted, deadline))
         funnel.run(slotted, groups, fitting_roots)
+    rows = funnel.rows
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
     best: tuple[NearMiss, ...] = ()
     if not undetermined:
@@ -104,15 +105,22 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
         microversion=str(question.microversion),
         roots=int(np.count_nonzero(funnel.roots)),
         fits=fits,
-        funnel=tuple(funnel.rows),
+        funnel=rows,
         near_misses=best,
         remedies=possible_remedies.ordered,
         undetermined=tuple(undetermined),
         root=None if row is None else named(snapshot, row),
         root_fits=None if fits is None or row is None else bool(funnel.left[row]),
-        names={**numbers, **{provider.uuid: provider.name for provider in in_trees}},
+        names=names,
         numbered=tuple(group for group in request.groups if group.suffix in numbers),
     )
+
+
+def names_of_trees(snapshot: Snapshot, request: CandidateRequest) -> Names:
+    """Return the names of the providers whose trees the groups name, if they exist."""
+    uuids = (each.named_provider for group in request.groups for each in group.requirements)
+    states = map(snapshot.state, filter(None, uuids))
+    return {state.provider.uuid: state.provider.name for state in states if state}
 
 
 def root_of(snapshot: Snapshot, uuid: str) -> int:

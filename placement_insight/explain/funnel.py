@@ -16,6 +16,7 @@ class and another provider lacks another class, the root is therefore lost in st
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import groupby
 
@@ -28,7 +29,7 @@ from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain import funnel_facts
+from placement_insight.explain import provider_facts
 from placement_insight.explain.facts import Facts
 from placement_insight.explain.groups import (
     Group,
@@ -54,7 +55,8 @@ class Funnel:
 
     ``roots`` has the hosts, and the sharing providers that the request names, or fits on if it
     fits on no host.
-    ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it.
+    ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it, and
+    -1 for other providers.
     ``named`` are the roots that the caller may mean: those that reach a provider of the trees that
     the groups name, of as many of them as any root; all roots if the groups name none.
     """
@@ -64,9 +66,15 @@ class Funnel:
         self._deadline = deadline
         self.roots: Mask = snapshot.hosts
         self.left = self.named = self.roots
-        self.rows: list[FunnelRow] = []
-        self.lost_at = np.zeros(snapshot.size, dtype=np.int32)
+        self.lost_at = np.full(snapshot.size, -1, dtype=np.int32)
+        self._rows: list[tuple[FunnelRow, Callable[[Mask], Facts]]] = []
         self._survivors: dict[GroupNeed, Providers] = {}
+
+    @property
+    def rows(self) -> tuple[FunnelRow, ...]:
+        """The rows so far, with the facts about the lost roots."""
+        rows = enumerate(self._rows)
+        return tuple(replace(row, facts=facts(self.lost_at == at)) for at, (row, facts) in rows)
 
     def run(
         self, slotted: SlottedRequest, groups: Sequence[Group], fitting_roots: FittingRoots
@@ -83,7 +91,7 @@ class Funnel:
             for condition in group.conditions
             if condition.requirement.named_provider is not None
         ]
-        named = [each for each in trees if not each[0].suffix]
+        named = [each for each in trees if not each[0].requested.suffix]
         sharing = self._snapshot.forest.is_root & ~self.roots
         if sharing.any():
             is_named = reduce(
@@ -98,7 +106,7 @@ class Funnel:
         for group, condition, met in named:
             self._charge_condition(group, condition, met)
         for condition in root_conditions(self._snapshot, slotted):
-            facts = partial(funnel_facts.of_root_condition, self._snapshot, condition)
+            facts = partial(provider_facts.of_root_condition, self._snapshot, condition)
             self._charge(condition.requirement, "", condition.local, facts)
         first_with: dict[tuple[GroupNeed, ...], Group] = {}
         for group in groups:  # a group that equals an earlier one removes no root
@@ -116,17 +124,14 @@ class Funnel:
         met: Mask,
         facts: Callable[[Mask], Facts] = lambda _lost: Facts(),
     ) -> None:
-        """Remove the roots that do not meet a requirement.
-
-        ``facts`` returns the facts about the lost roots. It is called only if there are any.
-        """
+        """Remove the roots that do not meet a requirement; ``facts`` are those of lost roots."""
         lost = self.left & ~met
         count = int(np.count_nonzero(lost))
         if count:
             self.left = self.left & met
             left = int(np.count_nonzero(self.left))
-            self.lost_at[lost] = len(self.rows)
-            self.rows.append(FunnelRow(requirement, group, count, left, facts(lost)))
+            self.lost_at[lost] = len(self._rows)
+            self._rows.append((FunnelRow(requirement, group, count, left, Facts()), facts))
 
     # --- 2. the conditions without an amount
 
@@ -141,8 +146,8 @@ class Funnel:
             self._charge_condition(group, condition, met)
 
     def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
-        facts = partial(funnel_facts.of_condition, self._snapshot, group, condition)
-        self._charge(condition.requirement, group.suffix, met, facts)
+        facts = partial(provider_facts.of_condition, self._snapshot, group, condition)
+        self._charge(condition.requirement, group.requested.suffix, met, facts)
 
     def _narrowed(self, group: Group, condition: Condition) -> Mask:
         """Narrow the providers of the needs of a group by a condition.
@@ -160,12 +165,12 @@ class Funnel:
         for need in group.needs:
             for condition in need.amounts:
                 masks = (condition.present, condition.unit, condition.enough)
-                of = funnel_facts.OfAmount(self._snapshot, need, condition, self._survivors[need])
+                of = provider_facts.OfClass(self._snapshot, need, condition, self._survivors[need])
                 facts_of = (of.inventory, of.units, of.free)
                 for amount, mask, facts in zip(
                     condition.requirements, masks, facts_of, strict=True
                 ):
-                    self._charge(amount, group.suffix, self._reaching(need, mask), facts)
+                    self._charge(amount, group.requested.suffix, self._reaching(need, mask), facts)
 
     def _reaching(self, need: GroupNeed, mask: Mask) -> Mask:
         """Return the roots at which a remaining provider of the need meets a condition on a class.
@@ -183,7 +188,7 @@ class Funnel:
             enough = [condition.enough for condition in need.amounts]
             able = reduce(np.logical_and, enough, self._survivors[need])
             met = reached_roots(self._snapshot, able)
-            self._charge(OneProvider(group.group), group.suffix, met)
+            self._charge(OneProvider(group.requested), group.requested.suffix, met)
 
     # --- 5. groups together
 
@@ -197,7 +202,7 @@ class Funnel:
             stage = with_only(slotted, applied)
             contended = stage.contended if isinstance(applied[-1], AmountTogether) else {}
             requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-            facts = partial(funnel_facts.of_stage, self._snapshot, stage, requested)
+            facts = partial(provider_facts.of_stage, self._snapshot, stage, requested)
             self._charge(applied[-1], "", fitting_roots.of(stage, self.left), facts)
 
 

@@ -18,14 +18,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.request import RequestGroup
 from placement.core.requirement import Isolate
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, need_conditions
 from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.columns import MAX_FREE
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import AmountArray, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain.model import AmountTogether, JointCondition, TraitTogether
 
@@ -61,6 +61,19 @@ def roots_shared_with(snapshot: Snapshot, sharing: Mask) -> Mask:
     states = map(snapshot.entries.state, np.flatnonzero(sharing).tolist())
     aggregates = frozenset[str]().union(*(state.aggregates for state in states))
     return roots_in_aggregates(snapshot, aggregates)
+
+
+def free_in_trees(snapshot: Snapshot, name: str) -> AmountArray:
+    """Return for every root the sum of the allocatable amounts of a class in its tree."""
+    column = snapshot.column(name)
+    return sum_in_trees(snapshot, column.rows, column.allocatable.clip(0))
+
+
+def sum_in_trees(snapshot: Snapshot, rows: Numbers, amounts: Numbers | AmountArray) -> AmountArray:
+    """Return for every root the sum of the amounts of its tree.  As int64: 20 times faster."""
+    total = np.zeros(snapshot.size, dtype=np.int64)
+    np.add.at(total, snapshot.forest.root[rows], amounts.astype(np.int64))
+    return total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,24 +122,16 @@ class GroupNeed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """A group with its needs, which differ only in their amounts: the conditions are the same.
+    """A group with its needs, which differ only in their amounts.
 
-    ``together`` has conditions on traits that any one of the needs may meet.
+    The provider of every need has to meet ``conditions``, which have no amount. ``together`` has
+    conditions on traits that any one of the needs may meet.
     """
 
-    group: RequestGroup
+    requested: RequestGroup
     needs: tuple[GroupNeed, ...]
+    conditions: tuple[Condition, ...]
     together: tuple[Condition, ...]
-
-    @property
-    def suffix(self) -> str:
-        """The suffix, empty for the unsuffixed group."""
-        return self.group.suffix
-
-    @property
-    def conditions(self) -> tuple[Condition, ...]:
-        """The conditions without an amount that the provider of every need has to meet."""
-        return self.needs[0].conditions
 
 
 def needs_of(
@@ -155,19 +160,9 @@ def groups_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -
     needs = list(needs_of(snapshot, slotted, deadline))
     for group in slotted.request.groups:
         deadline.check()
-        numbers = [slot.need for slot in slotted.slots if slot.suffix == group.suffix]
-        yield Group(
-            group,
-            tuple(needs[number] for number in numbers),
-            tuple(Condition.of(snapshot, each) for each in joint_requirements(group)),
-        )
-
-
-def named_providers(snapshot: Snapshot, request: CandidateRequest) -> list[int]:
-    """Return the rows of the providers whose trees the groups name, if they exist."""
-    uuids = (each.named_provider for group in request.groups for each in group.requirements)
-    rows = (snapshot.forest.row_of.get(uuid or "") for uuid in uuids)
-    return [row for row in rows if row is not None]
+        of_group = tuple(needs[each.need] for each in slotted.slots if each.suffix == group.suffix)
+        together = tuple(Condition.of(snapshot, each) for each in joint_requirements(group))
+        yield Group(group, of_group, of_group[0].conditions, together)
 
 
 # --- the conditions between the slots

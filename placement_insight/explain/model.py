@@ -5,10 +5,12 @@ which are stable. ``text`` turns the JSON into a text and a log line.
 """
 
 # ruff: noqa: D102 - the base class documents the methods of all requirements
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
+from placement.core.model import ProviderState
 from placement.core.request import RequestGroup
 from placement.core.requirement import (
     ForbiddenRootTrait,
@@ -173,6 +175,16 @@ class Lack:
     group: str
     provider: str
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """The row of a root that does not fit, what it lacks, and the providers that it can use."""
+
+    root: int
+    lacks: Sequence[Lack]
+    usable: Sequence[ProviderState]
+    completeness: "Completeness"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ conditions between groups, and are ranked again by the result.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial, reduce
 from operator import itemgetter
 
@@ -24,16 +24,17 @@ from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import Mask, mask_of
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain.closest_assignment import near_miss
+from placement_insight.explain.closest_assignment import closest
 from placement_insight.explain.funnel import Funnel, reaching_any
-from placement_insight.explain.funnel_facts import free_in_trees
 from placement_insight.explain.groups import (
     Group,
+    free_in_trees,
     meeting,
     reached_roots,
     roots_shared_with,
 )
-from placement_insight.explain.model import NearMiss
+from placement_insight.explain.model import Closest, Lack, NearMiss
+from placement_insight.explain.provider_facts import near_miss
 
 Rank = tuple[int, int, float]
 
@@ -55,11 +56,12 @@ class NearMisses:
         self._slotted = slotted
         self._groups = groups
         self._deadline = deadline
-        self._solved: list[tuple[Rank, NearMiss]] = []  # the closest first
+        self._solved: list[tuple[Rank, Closest]] = []  # the closest first
 
     def best(self, number: int) -> tuple[NearMiss, ...]:
         """Return the closest roots of the solved roots."""
-        return tuple(miss for _, miss in self._solved[:number])
+        request = self._slotted.request
+        return tuple(near_miss(self._snapshot, request, each) for _, each in self._solved[:number])
 
     def run(self, funnel: Funnel, number: int) -> None:
         """Find the closest roots.
@@ -77,19 +79,19 @@ class NearMisses:
         for at in order[: SOLVED_FOR_EACH * number].tolist():
             if len(self._solved) >= number and self._solved[number - 1][0][0] <= fewest[at]:
                 return
-            miss = self._miss(missing.item(at))
-            rank = (_distance(miss), later.item(at), shortfall.item(at))
-            self._solved.append((rank, miss))
+            root = self._solve(missing.item(at))
+            rank = (_distance(root.lacks), later.item(at), shortfall.item(at))
+            self._solved.append((rank, root))
             self._solved.sort(key=itemgetter(0))
 
     def run_for(self, root: int) -> None:
         """Find what one root lacks, however much it is.  Raises: SearchDeadlineExceeded."""
-        self._solved.append(((0, 0, 0.0), self._miss(root)))
+        self._solved.append(((0, 0, 0.0), self._solve(root)))
 
     # --- one root
 
-    def _miss(self, root: int) -> NearMiss:
-        return near_miss(self._snapshot, self._slotted, self._rows(root), self._deadline)
+    def _solve(self, root: int) -> Closest:
+        return closest(self._snapshot, self._slotted, self._rows(root), self._deadline)
 
     def _rows(self, root: int) -> list[int]:
         """Return the rows of a tree, with the root first, and of the trees of sharing providers.
@@ -135,7 +137,7 @@ class NearMisses:
         reached = partial(reached_roots, self._snapshot)
         for condition in group.conditions:
             met = [reached(need.considered & meeting(condition)) for need in group.needs]
-            if condition.requirement.holds_at_root and not group.suffix:
+            if condition.requirement.holds_at_root and not group.requested.suffix:
                 met.append(condition.local)  # a condition on the root as well
             yield reduce(np.logical_and, met)
         for condition in group.together:
@@ -165,12 +167,8 @@ class NearMisses:
         return shortfall
 
 
-def _distance(miss: NearMiss) -> int:
+def _distance(lacks: Iterable[Lack]) -> int:
     """Return the number of unmet requirements; one on a class without inventory counts twice."""
-    requirements = {(each.group, each.requirement.spelled(each.group)) for each in miss.unmet}
-    absent = {
-        (unmet.group, unmet.requirement)
-        for unmet in miss.unmet
-        if isinstance(unmet.requirement, HasInventory)
-    }
-    return len(requirements) + len(absent)
+    unmet = {(lack.group, lack.requirement) for lack in lacks}
+    absent = sum(isinstance(requirement, HasInventory) for _, requirement in unmet)
+    return len({(group, each.spelled(group)) for group, each in unmet}) + absent

@@ -48,7 +48,7 @@ from placement_insight.explain.changes import (
     Split,
     Unsuffix,
 )
-from placement_insight.explain.funnel_facts import free_in_trees
+from placement_insight.explain.groups import free_in_trees
 
 MOST_PAIRS = 10
 MOST_PARTS = 8

@@ -1,0 +1,449 @@
+"""The facts about providers: in a row of the funnel, and of a requirement that a root lacks.
+
+``lost`` are the roots that the requirement of a row removed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TypeVar, cast
+
+import numpy as np
+
+from placement.core import capacity
+from placement.core.model import Inventory, ProviderState
+from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.requirement import (
+    HasInventory,
+    InEach,
+    InTree,
+    InUnits,
+    IsFree,
+    MemberOf,
+    ProviderRequirement,
+    RequiredTrait,
+    RootTrait,
+)
+from placement.core.search.anchors import roots_in_aggregates, roots_of
+from placement.core.search.filters import AmountCondition, Condition
+from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.columns import MAX_FREE
+from placement.core.snapshot.rows import Mask, mask_of
+from placement.core.snapshot.snapshot import Snapshot
+from placement_insight.explain import facts
+from placement_insight.explain.groups import (
+    Group,
+    GroupNeed,
+    Providers,
+    free_in_trees,
+    meeting,
+    reached_roots,
+    sum_in_trees,
+)
+from placement_insight.explain.model import AmountTogether, Closest, Lack, NearMiss, Unmet
+
+_Kind = TypeVar("_Kind", facts.UnitFacts, facts.FreeFacts)
+
+_NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
+
+
+def named(snapshot: Snapshot, row: int) -> facts.ProviderName:
+    """Return UUID and name of a provider."""
+    provider = snapshot.entries.state(row).provider
+    return facts.ProviderName(provider.uuid, provider.name)
+
+
+# --- facts of a row of the funnel
+
+
+def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> facts.Facts:
+    """Return how many providers have a required trait, and how many of them are roots."""
+    if not isinstance(condition.requirement, RootTrait):
+        return facts.Facts()
+    return facts.RootFacts(
+        providers=int(np.count_nonzero(condition.local)),
+        roots=int(np.count_nonzero(condition.local & snapshot.forest.is_root)),
+    )
+
+
+def of_condition(
+    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
+) -> facts.Facts:
+    """Return the number of providers that meet a requirement, and one that cannot serve the group.
+
+    A root may be lost although it is in the aggregate, or reaches a provider with the trait.
+    """
+    match condition.requirement:
+        case InTree(uuid):
+            return facts.TreeFacts(uuid in snapshot.forest.row_of)
+        case RequiredTrait() as requirement:
+            having = requirement.providers(snapshot)
+            of_trait = _trait_facts(snapshot, group, condition, int(np.count_nonzero(having)))
+            if of_trait.without:  # says the same of other providers than roots
+                having = having & snapshot.forest.is_root
+            return replace(of_trait, unused=_unused(snapshot, group, requirement, having, lost))
+        case MemberOf() | InEach() as requirement:
+            names, having = requirement.names, requirement.providers(snapshot)
+            is_one = isinstance(requirement, MemberOf)
+            return facts.MemberFacts(
+                members=int(np.count_nonzero(having)),
+                outside=_shared_from_outside(snapshot, group, condition, lost),
+                also_excluded=names if group.requested.unwanted.issuperset(names) else None,
+                unused=_unused(snapshot, group, requirement, having, lost) if is_one else None,
+            )
+    return facts.Facts()
+
+
+def _shared_from_outside(
+    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
+) -> facts.OutsideSharer | None:
+    """Return a sharing provider outside the aggregate that lost roots in the aggregate need.
+
+    No provider that is in the aggregate and can serve these roots has the classes of a need.
+    """
+    members = lost & roots_of(snapshot, condition.local)
+    for need in group.needs:
+        depending = members & ~reached_roots(snapshot, need.considered & meeting(condition))
+        outside = np.flatnonzero(need.considered[1] & ~condition.shared).tolist()
+        aggregates = _aggregates(snapshot, depending) if outside else frozenset()
+        for row in outside:
+            shared = snapshot.entries.state(row).aggregates
+            if shared & aggregates:
+                roots = depending & roots_in_aggregates(snapshot, shared)
+                return facts.OutsideSharer(
+                    provider=named(snapshot, row),
+                    resource_classes=tuple(amount.resource_class for amount in need.amounts),
+                    roots=int(np.count_nonzero(roots)),
+                )
+    return None
+
+
+def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
+    """Return the aggregates of the trees of some roots."""
+    trees = snapshot.tree_aggregates
+    numbers = np.unique(trees.number[roots]).tolist()
+    return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
+
+
+def _unused(
+    snapshot: Snapshot, group: Group, requirement: ProviderRequirement, having: Mask, lost: Mask
+) -> facts.Unused | None:
+    """Return the lost roots of whose trees a provider has the names, and not all classes."""
+    present = [amount.present for need in group.needs for amount in need.amounts]
+    having = having & lost[snapshot.forest.root]
+    rows = np.flatnonzero(having & ~reduce(np.logical_and, present, having))
+    if not len(rows):
+        return None
+    first, roots = rows.item(0), len(np.unique(snapshot.forest.root[rows]))
+    return facts.Unused(
+        named(snapshot, first),
+        roots,
+        requirement.names,
+        is_all=roots == int(np.count_nonzero(lost)),
+        partly=any(bool(mask[first]) for mask in present),
+    )
+
+
+def _trait_facts(
+    snapshot: Snapshot, group: Group, condition: Condition, having: int
+) -> facts.TraitFacts:
+    """Return a provider with the trait that fails another requirement of its group.
+
+    Without a provider that has both the trait and the classes, return the classes.
+    """
+    able = [(need, meeting(condition) & need.considered) for need in group.needs]
+    classes = [amount.resource_class for need in group.needs for amount in need.amounts]
+    if not any(providers.any() for _, providers in able):
+        together = (len(classes) > 1 and bool(group.requested.suffix)) or None
+        return facts.TraitFacts(having, without=tuple(classes) or None, together=together)
+    for need, providers in able:
+        for other in need.conditions:
+            failing = np.flatnonzero((providers & ~meeting(other)).any(axis=0)).tolist()
+            if failing and not (providers & meeting(other)).any():
+                excluded = facts.Excluded(named(snapshot, failing[0]), other.requirement)
+                return facts.TraitFacts(having, excluded=excluded)
+    return facts.TraitFacts(having)
+
+
+@dataclass(frozen=True, slots=True)
+class OfClass:
+    """The facts about a class of a need, and the providers that the conditions left."""
+
+    snapshot: Snapshot
+    need: GroupNeed
+    amount: AmountCondition
+    providers: Providers
+
+    def inventory(self, _lost: Mask) -> facts.InventoryFacts:
+        """Return the number of providers with an inventory of the class."""
+        return facts.InventoryFacts(self.amount.resource_class, len(self.amount.column.rows))
+
+    def units(self, lost: Mask) -> facts.UnitFacts:
+        """Return the widest limits of the considered providers, and whether all are equal."""
+        column = self.amount.column
+        units, considered = self._about(facts.UnitFacts, self.amount.unit, lost)
+        if not considered.any():
+            return units
+        numbers = np.unique(column.unit_rule[considered]).tolist()
+        unit_rules = [column.unit_rules[number] for number in numbers]
+        largest = column.max_unit[considered]
+        return replace(
+            units,
+            min_unit=min(low for low, _ in unit_rules),
+            max_unit=int(largest.max()),
+            step_sizes=tuple(sorted({step for _, step in unit_rules})),
+            uniform=len(unit_rules) == 1 and bool((largest == largest[0]).all()),
+        )
+
+    def free(self, lost: Mask) -> facts.FreeFacts:
+        """Return the largest free amount and its provider."""
+        column = self.amount.column
+        free, considered = self._about(facts.FreeFacts, self.amount.enough, lost)
+        able = considered & self.amount.unit[column.rows]
+        if not able.any():
+            return free
+        at = int(np.argmax(np.where(able, column.allocatable, -2)))
+        largest = max(int(column.allocatable[at]), 0)
+        return replace(free, free=largest, provider=named(self.snapshot, int(column.rows[at])))
+
+    def _about(self, kind: type[_Kind], able: Mask, lost: Mask) -> tuple[_Kind, Mask]:
+        """Return what units and free amounts have in common, and the considered rows."""
+        considered, tree = self._considered(lost)
+        name, amount = self.amount.resource_class, self.amount.amount
+        return kind(name, amount, tree=tree, excluded=self._excluded(able, lost)), considered
+
+    def _excluded(self, able: Mask, lost: Mask) -> facts.Excluded | None:
+        """Return a provider of a lost root that is able, and a condition that it does not meet."""
+        considered = self.need.considered[0] & able & lost[self.snapshot.forest.root]
+        for row in np.flatnonzero(considered).tolist():
+            for each in self.need.conditions:
+                if not each.local[row]:
+                    return facts.Excluded(named(self.snapshot, row), each.requirement)
+        return None
+
+    def _considered(self, lost: Mask) -> tuple[Mask, facts.TreeAmounts | None]:
+        """Return a mask of the rows of the column that are considered at one of the lost roots.
+
+        With it, the lost root with the most free on several providers, if together it is enough.
+        """
+        snapshot, column = self.snapshot, self.amount.column
+        trees = snapshot.forest.root[column.rows]
+        local, shared = self.providers[:, column.rows]
+        aggregates = _aggregates(snapshot, lost) if shared.any() else frozenset()
+        for at in np.flatnonzero(shared).tolist():
+            state = snapshot.entries.state(column.rows.item(at))
+            shared[at] = not aggregates.isdisjoint(state.aggregates)
+        considered: Mask = (local & lost[trees]) | shared
+        is_free = considered & (column.allocatable > 0) & lost[trees]
+        total = sum_in_trees(snapshot, column.rows[is_free], column.allocatable[is_free])
+        root = int(np.argmax(total))
+        inside = map(snapshot.entries.state, column.rows[is_free & (trees == root)].tolist())
+        tree = tree_amounts(inside, self.amount.resource_class, self.amount.amount)
+        return considered, replace(tree, provider=named(snapshot, root)) if tree else None
+
+
+def of_stage(
+    snapshot: Snapshot, slotted: SlottedRequest, requested: Mapping[str, int], lost: Mask
+) -> facts.Facts:
+    """Return the groups, and for a class the root that comes closest to serving all of them.
+
+    The sum that is free, if it is less than the sum that the groups request; else the number of
+    groups with the largest amount that fit, if it is less than the number of these groups.
+    """
+    if not requested:
+        return facts.Facts()
+    sums = [_most(snapshot, slotted, name, amount, lost) for name, amount in requested.items()]
+    short = [each for each in sums if each.free < each.needed]
+    if not short:
+        uneven = (_most_groups(snapshot, slotted, name, lost) for name in requested)
+        short = [*filter(None, uneven)] or sums
+    return replace(short[0], short=tuple(each.resource_class for each in short))
+
+
+def _most_groups(
+    snapshot: Snapshot, slotted: SlottedRequest, name: str, lost: Mask
+) -> facts.PartsFacts | None:
+    """Return how many of the groups with the largest amount of a class fit the best lost root."""
+    amounts = [dict(slot.resources).get(name, 0) for slot in slotted.slots]
+    largest = max(amounts)
+    column = snapshot.columns[name]
+    groups_of_row = column.free.clip(0) // min(largest, MAX_FREE)
+    fitting = sum_in_trees(snapshot, column.rows, groups_of_row)
+    best = int(np.argmax(np.where(lost, fitting, -1)))
+    fits, needed = int(fitting[best]), amounts.count(largest)
+    if fits >= needed:
+        return None
+    total = int(free_in_trees(snapshot, name)[best])
+    values = name, sum(amounts), total, named(snapshot, best), _groups(slotted), (name,)
+    return facts.PartsFacts(*values, amount=largest, fitting_groups=fits, needed_groups=needed)
+
+
+def _groups(slotted: SlottedRequest) -> tuple[facts.EqualGroups, ...]:
+    """Return the distinct requests of groups with their number, in descending order."""
+    counts = Counter(slot.resources for slot in slotted.slots if slot.resources)
+    return tuple(facts.EqualGroups(dict(each), number) for each, number in counts.most_common())
+
+
+def _most(
+    snapshot: Snapshot, slotted: SlottedRequest, name: str, needed: int, lost: Mask
+) -> facts.SumFacts:
+    """Return the lost root whose tree has the largest free amount of a class."""
+    total = free_in_trees(snapshot, name)
+    best = int(np.argmax(np.where(lost, total, -1)))
+    provider, groups = named(snapshot, best), _groups(slotted)
+    return facts.SumFacts(name, needed, int(total[best]), provider, groups, short=(name,))
+
+
+# --- facts of an unmet requirement
+
+
+def near_miss(snapshot: Snapshot, request: CandidateRequest, closest: Closest) -> NearMiss:
+    """Return a root with the facts about what it lacks."""
+    root = closest.root
+    groups = {group.suffix: group for group in request.groups}
+    in_groups = ((lack, groups.get(lack.group, RequestGroup())) for lack in closest.lacks)
+    unmet = (_unmet(snapshot, root, closest.usable, group, lack) for lack, group in in_groups)
+    return NearMiss(named(snapshot, root), tuple(unmet), closest.completeness)
+
+
+def _unmet(
+    snapshot: Snapshot,
+    root: int,
+    usable: Sequence[ProviderState],
+    group: RequestGroup,
+    lack: Lack,
+) -> Unmet:
+    """Return what a root lacks, with the amounts, and with what else its tree has.
+
+    The provider is named if the sentence would be false of another provider of the tree.
+    """
+    row = snapshot.forest.row_of[lack.provider]
+    provider, shared = named(snapshot, row), row not in snapshot.forest.members(root)
+    is_named, own = False, cast("facts.UnmetFacts", facts.NoAmounts())
+    match lack.requirement:
+        case ProviderRequirement() as condition:
+            own, others = _of_condition(snapshot, root, group, condition, lack.names)
+            may_be_root = not group.suffix or condition.is_forbidding
+            is_named = others and not (row == root and may_be_root)
+        case AmountTogether(name) as joint:
+            own = facts.SumIsShort(_amounts(usable, name, joint.needed))
+        case HasInventory() | InUnits() | IsFree() as amount:
+            own = _of_amount(snapshot, root, group, amount, row)
+            able = sum(amount.resource_class in each.inventories for each in usable)
+            is_named = row != root and able > 1
+            if isinstance(amount, HasInventory):
+                classes = snapshot.entries.state(row).inventories.keys() & group.resources.keys()
+                of_several = bool(group.suffix) and bool(able or (classes and row != root))
+                is_named = of_several or (row != root and bool(able))
+    values = lack.requirement, lack.group, provider, lack.names, own
+    return Unmet(*values, shared=shared, is_named=shared or is_named)
+
+
+def _of_condition(
+    snapshot: Snapshot,
+    root: int,
+    group: RequestGroup,
+    condition: ProviderRequirement,
+    names: Iterable[str],
+) -> tuple[facts.UnmetFacts, bool]:
+    """Return the facts of a condition, and whether a provider of the tree meets it.
+
+    A provider without a class of the group may well have no forbidden trait.
+    """
+    met, states = condition.providers(snapshot), snapshot.entries.state
+    meeting = [row for row in snapshot.forest.members(root) if met[row]]
+    serving = [row for row in meeting if states(row).inventories.keys() & group.resources.keys()]
+    if isinstance(condition, RequiredTrait) and not group.suffix and not serving:
+        having = (row for row in meeting if not states(row).traits.isdisjoint(names))
+        if (row := next(having, None)) is not None:
+            return facts.UnusedTrait(named(snapshot, row)), True
+    return facts.NoAmounts(), bool(serving if condition.is_forbidding else meeting)
+
+
+def _of_amount(
+    snapshot: Snapshot,
+    root: int,
+    group: RequestGroup,
+    requirement: HasInventory | InUnits | IsFree,
+    row: int,
+) -> facts.UnmetFacts:
+    name, needed = requirement.resource_class, requirement.amount
+    rows, states = snapshot.forest.members(root), snapshot.entries.state
+    amounts = _amounts([states(row)], name, needed)
+    if not isinstance(requirement, HasInventory):
+        together = tree_amounts(map(states, rows), name, needed)
+        kind = facts.NotFree if isinstance(requirement, IsFree) else facts.NotInUnits
+        return facts.OnlyTogether(amounts, together) if together else kind(amounts)
+    classes = tuple(each for each in group.resources if each in states(row).inventories)
+    having = [at for at in rows if name in states(at).inventories]
+    if group.suffix and classes and having and row in rows:
+        return facts.Apart(
+            amounts, facts.Beside(named(snapshot, having[0]), facts.Link.PROVIDER, name, classes)
+        )
+    return facts.Absent(amounts, _beside(snapshot, root, name, group))
+
+
+def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> facts.CapacityFacts:
+    """Return the sums of inventories and usage of a class over some providers."""
+    usages = list(_usages(providers, name))
+    inventories = [inventory for inventory, _ in usages] or [_NO_INVENTORY]
+    total = sum(capacity.integer_capacity(inventory) for inventory, _ in usages)
+    used = sum(amount for _, amount in usages)
+    return facts.CapacityFacts(
+        resource_class=name,
+        needed=needed,
+        free=total - used,
+        capacity=total,
+        used=used,
+        reserved=sum(inventory.reserved for inventory, _ in usages),
+        min_unit=min(inventory.min_unit for inventory in inventories),
+        max_unit=max(inventory.max_unit for inventory in inventories),
+        step_size=min(inventory.step_size for inventory in inventories),
+        state=(capacity.occupation(*usages[0]) or None) if len(usages) == 1 else None,
+    )
+
+
+def _beside(snapshot: Snapshot, root: int, name: str, group: RequestGroup) -> facts.Beside | None:
+    """Return a provider of another tree that has a class, and why the root cannot use it.
+
+    It is in an aggregate of the root's tree, or shares its inventory with others, or has the name
+    of the root as the beginning of its name. If it is shared with the root, the reason is told
+    only if it is the tree that the group names.
+    """
+    trees, column = snapshot.tree_aggregates, snapshot.column(name)
+    having = mask_of(column.rows, snapshot.size) & (snapshot.forest.root != root)
+    sharing = snapshot.sharing.mask(snapshot.size)
+    aggregates = MemberOf(frozenset(trees.aggregates[trees.number.item(root)]))
+    in_aggregates = aggregates.providers(snapshot)
+    is_in_tree = any(each.named_provider for each in group.requirements)
+    for link, rows in (
+        (facts.Link.SHARING_TRAIT, having & in_aggregates & ~sharing),
+        (facts.Link.TREE, having & in_aggregates & sharing & is_in_tree),
+        (facts.Link.AGGREGATE, having & ~in_aggregates & sharing),
+    ):
+        if rows.any():
+            return facts.Beside(named(snapshot, int(np.argmax(rows))), link, name)
+    host = named(snapshot, root).name
+    providers = (named(snapshot, row) for row in np.flatnonzero(having).tolist())
+    parts = (each for each in providers if each.name.startswith(host) and each.name != host)
+    part = next((each for each in parts if not each.name[len(host)].isalnum()), None)
+    return None if part is None else facts.Beside(part, facts.Link.TREE, name)
+
+
+def tree_amounts(
+    providers: Iterable[ProviderState], name: str, needed: int
+) -> facts.TreeAmounts | None:
+    """Return the free amounts of providers that have the needed amount only together."""
+    amounts = (capacity.allocatable(*usage) for usage in _usages(providers, name))
+    free = [amount for amount in amounts if amount > 0]
+    if sum(free) < needed or max(free) >= needed:
+        return None
+    return facts.TreeAmounts(sum(free), len(free), max(free))
+
+
+def _usages(providers: Iterable[ProviderState], name: str) -> Iterator[tuple[Inventory, int]]:
+    """Yield the inventories of a class of the providers that have one, and the used amounts."""
+    for state in providers:
+        if name in state.inventories:
+            yield state.inventories[name], state.used.get(name, 0)
