@@ -210,3 +210,8 @@ class Remedy(Generic[Change_co]):
     change: Change_co
     roots: int
     query: str
+
+    def document(self, names: Names) -> Json:
+        """Return the remedy as a JSON object."""
+        text = self.change.text(names)
+        return {**self.change.document(), "roots": self.roots, "query": self.query, "text": text}

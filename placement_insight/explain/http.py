@@ -14,7 +14,6 @@ from placement.schemas.queries import CANDIDATES_QUERY
 from placement_insight import http, policies, queries
 from placement_insight.documents import Json
 from placement_insight.explain.causes import with_changes
-from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explained
 
 EXPLANATION_QUERY = queries.also(CANDIDATES_QUERY, remedies=queries.FLAG, root=base.UUID)
@@ -33,7 +32,7 @@ def explain_candidates(request: Request) -> webob.Response:
         if shows_changes:
             with store.read() as tx:
                 explanation = with_changes(tx, view.snapshot, explanation)
-        return as_json(explanation)
+        return explanation.document()
 
     return http.from_snapshot(request, write)
 

@@ -1,14 +1,17 @@
 """The explanation of one request for candidates, as a value.
 
-``explain`` computes it, and ``document`` turns it into JSON with the same codes and field names,
-which are stable. ``text`` turns the JSON into a text and a log line.
+``explain`` computes it, and the method ``document`` turns it into JSON. Field names and codes are
+stable; later releases may add fields. Rows, unmet requirements and remedies have the field
+``text`` with their sentence; it names providers that the requirement identifies by UUID. ``text``
+turns the JSON into a text and a log line.
 """
 
 # ruff: noqa: D102 - the base class documents the methods of all requirements
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from placement.core.model import ProviderState
 from placement.core.request import RequestGroup
@@ -31,7 +34,8 @@ from placement.core.requirement import (
     RootTrait,
     SameSubtree,
 )
-from placement.core.text import NO_NAMES, Names
+from placement.core.text import NO_NAMES, Names, timestamp
+from placement_insight.documents import Json, document
 from placement_insight.explain import facts
 from placement_insight.explain.changes import Change, Remedy
 
@@ -160,6 +164,20 @@ class FunnelRow:
         is_whole = isinstance(self.requirement, OneProvider)
         return phrase + ("" if is_whole else facts.in_group(self.group, names))
 
+    def document(self, names: Names) -> Json:
+        """Return the row as a JSON object."""
+        return {
+            "code": self.requirement.code,
+            "group": self.group,
+            "requirement": self.requirement.spelled(self.group),
+            "lost": self.lost,
+            "left": self.left,
+            "detail": _fields(self.facts, self.group),
+            "text": self.text(names),
+            "note": self.facts.note(names),
+            **({"change": self.change} if self.change else {}),
+        }
+
 
 # --- unmet requirements
 
@@ -229,6 +247,23 @@ class Unmet:
                 text = f"{text}: {beside}"
         return text
 
+    def document(self, names: Names) -> Json:
+        """Return the unmet requirement as a JSON object."""
+        fields: dict[str, Any] = _fields(self.facts)
+        amounts = fields.pop("amounts", {})
+        return {
+            "code": self.requirement.code,
+            "group": self.group,
+            "requirement": self.requirement.spelled(self.group),
+            "provider": _fields(self.provider),
+            **({self.requirement.subject: self.names} if self.names else {}),
+            **({"shared": True} if self.shared else {}),
+            **fields,
+            **amounts,
+            "text": self.text(names),
+            **({"change": self.change} if self.change else {}),
+        }
+
 
 class Completeness(Enum):
     """Whether a list of unmet requirements is known to be all of them.
@@ -260,6 +295,16 @@ class NearMiss:
             len(lacks) == 1 and is_complete and not isinstance(self.unmet[0].facts, facts.OfAmount)
         )
         return ", ".join(lacks) + ("; everything else fits" if is_all else "")
+
+    def document(self, names: Names) -> Json:
+        """Return the root as a JSON object."""
+        return {
+            **_fields(self.root),
+            "unmet": [unmet.document(names) for unmet in self.unmet],
+            "text": self.text(names),
+            "complete": self.completeness is Completeness.CONFIRMED,
+            **({"cut": True} if self.completeness is Completeness.CUT else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,3 +344,40 @@ class Explanation:
         if self.fits is None:
             return UNDETERMINED
         return self.last.requirement.code if self.last else NO_PROVIDERS
+
+    def document(self) -> Json:
+        """Return the JSON document of an explanation that was computed now."""
+        names = self.names
+        of_root = {**_fields(self.root), "fits": self.root_fits} if self.root else None
+        optional = {"groups": [*self._groups()], "root": of_root}
+        return document(
+            query=self.query,
+            microversion=self.microversion,
+            at=timestamp(datetime.now(UTC)),
+            roots=self.roots,
+            fits=self.fits,
+            funnel=[row.document(names) for row in self.funnel],
+            near_misses=[miss.document(names) for miss in self.near_misses],
+            remedies=[remedy.document(names) for remedy in self.remedies],
+            undetermined=self.undetermined,
+            **{name: value for name, value in optional.items() if value},
+        )
+
+    def _groups(self) -> Iterator[Json]:
+        for group in self.numbered:
+            number, parameters = self.names[group.suffix], replace(group, suffix="")
+            spelled = "&".join(parameters.spelled(self.names))
+            text = f"group {number}: {spelled}, suffix {group.suffix}"
+            yield {"group": group.suffix, "number": number, "text": text}
+
+
+def _fields(value: facts.Facts | facts.ProviderName | facts.UnmetFacts, suffix: str = "") -> Json:
+    """Return the fields that are not None; the requirement of a fact is spelled."""
+    if isinstance(value, facts.Facts) and value.excluded:
+        provider, requirement = value.excluded.provider, value.excluded.requirement
+        spelled = {"code": requirement.code, "requirement": requirement.spelled(suffix)}
+        excluded = {"provider": _fields(provider), **spelled}
+        return {**_fields(replace(value, excluded=None)), "excluded": excluded}
+    return asdict(
+        value, dict_factory=lambda pairs: {name: each for name, each in pairs if each is not None}
+    )

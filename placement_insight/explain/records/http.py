@@ -16,7 +16,6 @@ from placement.schemas.base import NAME, Schema, always, closed
 from placement_insight import policies, queries
 from placement_insight.documents import Json, document
 from placement_insight.explain import unknown_names
-from placement_insight.explain.document import without_changes
 from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, sql, summary
 from placement_insight.explain.records.model import (
@@ -101,7 +100,10 @@ def recorded_request(record: RecordedRequest, request_id: str, *, shows_changes:
     """Return the document of a recorded request."""
     explanation = json.loads(record.explanation)
     if not shows_changes:
-        explanation = without_changes(explanation)
+        misses = explanation.get("near_misses", ())
+        unmet = (each for miss in misses for each in miss["unmet"])
+        for explained in (explanation, *explanation.get("funnel", ()), *unmet):
+            explained.pop("change", None)
     is_claim = record.kind in OF_WRITES
     claim = json.loads(record.claim) if is_claim and record.claim else None
     if claim is not None and (sentence := refusals.sentence(explanation, claim)):

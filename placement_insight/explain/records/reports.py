@@ -26,7 +26,6 @@ from placement_insight import queries
 from placement_insight.documents import Json, document
 from placement_insight.explain import explain, unknown_names
 from placement_insight.explain.causes import change_of_refusal, with_changes
-from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, comparable
 from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, summary
@@ -191,7 +190,7 @@ class OperatorReports(Reports):
         if self.records_changes:
             read = partial(with_changes, snapshot=snapshot, explanation=explanation)
             explanation = self.recorder.read(read, explanation)
-        explained = as_json(explanation)
+        explained = explanation.document()
         last = explanation.last
         subject = summary.subject(last.names if last else ())
         facts = _of_query(NO_CANDIDATES, explanation.reason, explained, question.query, key)

@@ -30,7 +30,6 @@ from placement.tests.support.worlds import aggregate_uuid, provider_uuid
 from placement_insight.cli.explanation import current
 from placement_insight.demo.cloud import MODELS, TENANTS, ZONES, cloud
 from placement_insight.explain import unknown_names
-from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
 
 FILE = Path(__file__).with_name("requests_of_operators.txt")
@@ -94,7 +93,7 @@ class SmallCloud:
             check_names(self.snapshot, request)
         except (UnknownTrait, UnknownResourceClass) as error:
             return unknown_names.unknown(error, self.snapshot, request).sentence
-        document = json.dumps(as_json(self.explained(query)))
+        document = json.dumps(self.explained(query).document())
         fields = current({**json.loads(self.with_names(document)), "microversion": "", "at": ""})
         texts = [(name, fields[name].human_readable()) for name in FIELDS]
         return "\n".join(f"{name}:\n{indent(text, '  ')}" for name, text in texts if text)

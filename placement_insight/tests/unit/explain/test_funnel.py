@@ -8,7 +8,6 @@ from placement.core.search.deadline import Deadline
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid
-from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
 from placement_insight.explain.facts import (
     MemberFacts,
@@ -57,14 +56,14 @@ def test_an_aggregate_without_members(picture):
     assert (row.requirement.code, row.lost, row.left) == ("aggregate", explanation.roots, 0)
     assert row.facts == MemberFacts(members=0)
     assert row.requirement.spelled().startswith("member_of=")
-    assert as_json(explanation)["funnel"][0]["note"] == "the aggregate has no providers"
+    assert explanation.document()["funnel"][0]["note"] == "the aggregate has no providers"
 
 
 def test_a_tree_that_does_not_exist(picture):
     explanation = explained(picture, "resources=VCPU:1&in_tree=$nobody")
     (row,) = explanation.funnel
     assert (row.lost, row.facts) == (explanation.roots, TreeFacts(exists=False))
-    assert as_json(explanation)["funnel"][0]["note"] == "no such provider"
+    assert explanation.document()["funnel"][0]["note"] == "no such provider"
 
 
 def test_an_amount_above_max_unit(picture):
@@ -73,7 +72,7 @@ def test_an_amount_above_max_unit(picture):
     assert codes in (["unit"], ["no_inventory", "unit"])  # the disk has no VCPU at all
     row = explanation.funnel[-1]
     assert (row.lost, row.left) == (3, 0)
-    document = as_json(explanation)["funnel"][-1]
+    document = explanation.document()["funnel"][-1]
     assert document["text"] == "VCPU:128 above max_unit 64"
     assert document["note"] == ""
 
@@ -96,7 +95,7 @@ def test_an_amount_above_max_unit(picture):
     ],
 )
 def test_the_limit_that_an_amount_exceeds_is_named(world, query, text):
-    (row,) = as_json(explained(world, f"resources={query}"))["funnel"]
+    (row,) = explained(world, f"resources={query}").document()["funnel"]
     assert (row["code"], row["text"], row["note"]) == ("unit", text, "")
 
 
@@ -111,7 +110,7 @@ def test_more_devices_than_any_host_has():
     four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
     explanation = explained(NESTED, f"{four}&group_policy=isolate")
     assert losses(explanation) == [("no_inventory", 2), ("combined", 1)]
-    document = as_json(explanation)["funnel"][-1]
+    document = explanation.document()["funnel"][-1]
     assert document["text"] == "4 x CUSTOM_GPU together"
     assert document["note"] == "best: h1 has 3 free"
 
@@ -120,7 +119,7 @@ def test_groups_that_the_sum_would_suffice_for_are_counted():
     """64 are free in all, but two of the three groups fit: a sum of amounts says nothing."""
     world = "h1\n  a VCPU=32\n  b VCPU=32\nh2\n  c VCPU=16\n  d VCPU=48(used=28)"
     groups = "&".join(f"resources{number}=VCPU:20" for number in (1, 2, 3))
-    (row,) = as_json(explained(world, f"{groups}&group_policy=none"))["funnel"]
+    (row,) = explained(world, f"{groups}&group_policy=none").document()["funnel"]
     assert (row["code"], row["detail"]["free"], row["detail"]["needed"]) == ("combined", 64, 60)
     assert (row["text"], row["note"]) == (
         "3 x 20 VCPU together",
@@ -141,14 +140,14 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     assert row.requirement.code == "capacity"
     tree = row.facts.tree
     assert (tree.free, tree.providers, tree.largest) == (3, 3, 1)
-    assert as_json(explanation)["funnel"][-1]["note"].endswith(
+    assert explanation.document()["funnel"][-1]["note"].endswith(
         "h1 has 3 CUSTOM_GPU free on 3 providers, none has 2: request them in 2 groups"
     )
 
 
 def test_an_amount_that_one_device_has_free_is_not_added_up():
     world = "h1\n  a VCPU=8(step=5)\n  b VCPU=8(step=5)"
-    (row,) = as_json(explained(world, "resources=VCPU:8"))["funnel"]
+    (row,) = explained(world, "resources=VCPU:8").document()["funnel"]
     assert row["code"] == "unit"
     assert "tree" not in row["detail"]
 
@@ -169,7 +168,7 @@ def test_a_provider_with_the_trait_that_another_condition_excludes_is_named():
         fast  DISK_GB=1000  @rack +MISC_SHARES_VIA_AGGREGATE +CUSTOM_FAST
     """
     query = "resources=VCPU:1&resources1=DISK_GB:1&required1=CUSTOM_FAST&member_of1=@az"
-    row = as_json(explained(world, query))["funnel"][-1]
+    row = explained(world, query).document()["funnel"][-1]
     assert row["code"] == "trait"
     assert row["note"].startswith("fast has it, excluded: not in aggregate ")
 
@@ -183,7 +182,7 @@ def test_a_provider_with_the_trait_that_another_condition_excludes_is_named():
 )
 def test_a_trait_that_only_children_have(query, fact):
     world = "h1 VCPU=8\n  gpu CUSTOM_GPU=1 +CUSTOM_FAST"
-    (row,) = as_json(explained(world, query))["funnel"]
+    (row,) = explained(world, query).document()["funnel"]
     assert row["note"] == fact
 
 
@@ -213,7 +212,7 @@ ROOT_AND_CHILD = "h @a\n  numa VCPU=8 @b"
 def test_a_provider_with_the_amount_that_an_earlier_condition_excludes(amount, text, note):
     world = "h\n  a VCPU=8(used=8, max=8) +CUSTOM_ON\n  b VCPU=16"
     query = f"resources1=VCPU:{amount}&required1=CUSTOM_ON"
-    (row,) = as_json(explained(world, query))["funnel"]
+    (row,) = explained(world, query).document()["funnel"]
     assert (row["text"], row["note"]) == (text, note)
     requirement = {"code": "trait", "requirement": "required1=CUSTOM_ON"}
     provider = {"uuid": provider_uuid("b"), "name": "b"}
@@ -227,14 +226,14 @@ def test_a_provider_that_is_shared_with_other_hosts_is_no_closest_one():
         nfs1 DISK_GB=99(max=50) @a +MISC_SHARES_VIA_AGGREGATE
         nfs2 DISK_GB=99(max=70) @b +MISC_SHARES_VIA_AGGREGATE
     """
-    (row,) = as_json(explained(world, "resources=VCPU:1,DISK_GB:60"))["funnel"]
+    (row,) = explained(world, "resources=VCPU:1,DISK_GB:60").document()["funnel"]
     assert row["text"] == "DISK_GB:60 above max_unit 50"
 
 
 def test_aggregates_that_root_and_child_have_only_together():
     """The root is in A, and the child in B: neither sentence about one of them would be true."""
     query = "resources=VCPU:1&member_of=@a&member_of=@b"
-    document = as_json(explained(ROOT_AND_CHILD, query))
+    document = explained(ROOT_AND_CHILD, query).document()
     (row,) = document["funnel"]
     assert (row["code"], row["requirement"]) == ("aggregate", f"member_of={A}&member_of={B}")
     assert row["text"] == (
@@ -245,14 +244,15 @@ def test_aggregates_that_root_and_child_have_only_together():
 
 
 def test_an_aggregate_that_is_required_and_excluded():
-    (row, last) = as_json(
-        explained("h VCPU=8 @a\nh2 VCPU=8", "resources=VCPU:1&member_of=!@a&member_of=@a")
-    )["funnel"]
+    (row, last) = explained(
+        "h VCPU=8 @a\nh2 VCPU=8", "resources=VCPU:1&member_of=!@a&member_of=@a"
+    ).document()["funnel"]
     assert row["code"] == "forbidden_aggregate"
     assert last["note"] == f"the request both requires and excludes {A}"
     alternatives = "resources=VCPU:1&member_of=!@a&member_of=in:@a,@b"
     assert (
-        "also_excluded" not in as_json(explained("h2 VCPU=8", alternatives))["funnel"][0]["detail"]
+        "also_excluded"
+        not in explained("h2 VCPU=8", alternatives).document()["funnel"][0]["detail"]
     )
 
 
@@ -289,7 +289,7 @@ def test_a_provider_that_has_it_but_cannot_serve_the_group_is_named(query, text,
           card CUSTOM_GPU=1
           disk DISK_GB=9 +CUSTOM_DISK
     """
-    (row, *_) = as_json(explained(world, query))["funnel"]
+    (row, *_) = explained(world, query).document()["funnel"]
     said = row["text"].replace(aggregate_uuid("x"), "@x").replace(aggregate_uuid("y"), "@y")
     assert (said, row["note"]) == (text, note)
 
@@ -306,6 +306,6 @@ def test_the_largest_groups_do_not_fit_although_the_sum_is_free():
     """
     groups = [f"resources{number}=CUSTOM_GPU:{each}" for number, each in enumerate([1, 2, 2, 2])]
     explanation = explained(world, "&".join([*groups, "group_policy=none"]))
-    (row,) = as_json(explanation)["funnel"]
+    (row,) = explanation.document()["funnel"]
     assert row["text"] == "3 x 2 CUSTOM_GPU + CUSTOM_GPU together"
     assert row["note"] == "best: h2 fits 2 of 3 x 2 CUSTOM_GPU"

@@ -4,7 +4,6 @@ import pytest
 
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of
-from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import comparable, numbers_of
 from placement_insight.explain.text import as_line
 from placement_insight.tests.unit.explain.explanations import explained
@@ -60,7 +59,7 @@ def test_other_requests_differ(query, other):
 def test_sentences_have_numbers_and_the_suffix_comes_once_at_the_end():
     query = f"resources_{A}=CUSTOM_GPU:2&required_{A}=CUSTOM_OFF&resources_{B}=CUSTOM_FPGA:1"
     query += f"&group_policy=none&same_subtree=_{A},_{B}"
-    document = as_json(explained("h VCPU=8\n  g CUSTOM_GPU=1", query, remedies=True))
+    document = explained("h VCPU=8\n  g CUSTOM_GPU=1", query, remedies=True).document()
     line = as_line(document)
     assert line.startswith("no trait CUSTOM_OFF in group 1 (no provider has it): all 1 hosts")
     assert line.endswith(

@@ -11,7 +11,6 @@ from placement.core.search.deadline import Deadline
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
-from placement_insight.explain.document import as_json
 from placement_insight.explain.explain import Question, explain
 from placement_insight.explain.model import Completeness
 from placement_insight.tests.unit.explain.explanations import explained
@@ -54,7 +53,7 @@ def test_the_aggregates_that_the_root_is_in_are_named():
     query = "resources=VCPU:1&member_of=!in:@a,@b"
     sentence = f"in aggregate {aggregate_uuid('b')}; everything else fits"
     assert lines("h VCPU=8 @b", query) == {"h": sentence}
-    (row,) = as_json(explained("h VCPU=8 @b\ni VCPU=8 @a", query))["funnel"]
+    (row,) = explained("h VCPU=8 @b\ni VCPU=8 @a", query).document()["funnel"]
     assert row["text"] == f"in aggregate {' or '.join(sorted(map(aggregate_uuid, 'ab')))}"
 
 
@@ -229,7 +228,7 @@ def test_a_device_with_the_trait_that_is_used_is_named_not_a_free_one_without(na
 
 def texts(picture, query):
     """Return the sentences of each near miss, by the name of the root."""
-    document = as_json(explained(picture, query))
+    document = explained(picture, query).document()
     return {
         miss["name"]: [each["text"] for each in miss["unmet"]] for miss in document["near_misses"]
     }
@@ -270,7 +269,7 @@ def test_a_provider_beside_the_host_is_named_with_the_missing_link(slot, sentenc
 
 def lines(picture, query):
     """Return the near misses in words, by the name of the root."""
-    document = as_json(explained(picture, query))
+    document = explained(picture, query).document()
     return {miss["name"]: miss["text"] for miss in document["near_misses"]}
 
 
@@ -283,13 +282,13 @@ def test_a_trait_does_not_count_on_a_root_that_supplies_nothing(amounts):
         "root": f"{supplies}; everything else fits",
         "other": "no trait CUSTOM_OFF; everything else fits",
     }
-    (row,) = as_json(explained(world, query))["funnel"]
+    (row,) = explained(world, query).document()["funnel"]
     assert (row["text"], row["note"]) == (
         "no trait CUSTOM_OFF",
         "root has it, but supplies none of the amounts",
     )
     alone = world.partition("\nother")[0]
-    (row,) = as_json(explained(alone, query))["funnel"]
+    (row,) = explained(alone, query).document()["funnel"]
     assert row["text"] == "CUSTOM_OFF only on a provider that supplies none of the amounts"
     assert row["detail"]["unused"]["roots"] == 1
 

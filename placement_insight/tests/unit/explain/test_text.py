@@ -12,7 +12,6 @@ from placement_insight.explain.changes import (
     Drop,
     Lower,
 )
-from placement_insight.explain.document import as_json
 from placement_insight.explain.records.http import recorded_request
 from placement_insight.explain.text import (
     as_line,
@@ -36,7 +35,7 @@ QUERY = "resources=VCPU:16&required=CUSTOM_GOLD,!CUSTOM_OFF"
 
 
 def document(query=QUERY, world_text=CLOUD, **options):
-    computed = as_json(explained(world_text, query, **options))
+    computed = explained(world_text, query, **options).document()
     return {**computed, "microversion": "1.39", "at": "now"}
 
 
