@@ -29,6 +29,15 @@ def option(name: str, value: str) -> str:
     return shlex.join([f"{name}={value}"] if value.startswith("-") else [name, value])
 
 
+def argument(value: str) -> str:
+    """Return the last argument of a shown command, quoted for a shell.
+
+    >>> argument("cn1"), argument("-a b")
+    ('cn1', "-- '-a b'")
+    """
+    return shlex.join(["--", value] if value.startswith("-") else [value])
+
+
 class UnknownName(BadRequest):
     """No thing has the name, or several have it; the message lists the nearest names."""
 

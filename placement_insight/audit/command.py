@@ -2,12 +2,12 @@
 
 import argparse
 import re
-import shlex
 
 from placement_insight.audit.finding import Commands
 from placement_insight.audit.identity.model import DAYS
 from placement_insight.audit.kinds import KINDS
 from placement_insight.audit.model import GRACE_MINUTES
+from placement_insight.names import option
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,19 +77,19 @@ def commands(options: argparse.Namespace, programs: Commands, audit: str) -> Com
     """
     grace: list[str] = []
     if options.grace_minutes != GRACE_MINUTES:
-        grace = ["--grace-minutes", str(options.grace_minutes)]
+        grace = [f"--grace-minutes {options.grace_minutes}"]
     cloud = getattr(options, "os_cloud", None)  # an option of placement-manage
     live = [
-        *("--live", options.live or "nova"),
-        *(word for type_ in options.type for word in ("--type", type_)),
-        *(("--os-cloud", cloud) if cloud else ()),
+        option("--live", options.live or "nova"),
+        *(option("--type", name) for name in options.type),
+        *([option("--os-cloud", cloud)] if cloud else []),
         *(["--allow-many-orphans"] if options.allow_many_orphans else []),
         *grace,
     ]
     return programs._replace(
-        audit=f"{programs.manage} {shlex.join(['audit', *grace])}",
-        live_audit=f"{audit} {shlex.join(live)}",
-        in_use=f"{audit} {shlex.join(live if options.live else grace)}".strip(),
+        audit=" ".join((f"{programs.manage} audit", *grace)),
+        live_audit=" ".join((audit, *live)),
+        in_use=" ".join((audit, *(live if options.live else grace))),
     )
 
 

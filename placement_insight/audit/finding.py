@@ -5,14 +5,13 @@ that are the same for each finding, and as further fields the ``rows`` of the do
 order. ``repair.actions.action_for`` has the action that repairs a kind ``InPlan``.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Final, NamedTuple, Self, dataclass_transform
 
 from placement.core.claims import Amounts
 from placement.core.text import Names
-from placement_insight.names import names_in
+from placement_insight.names import argument, names_in
 
 ERROR: Final = "error"
 """The service returns wrong results, or capacity is wasted."""
@@ -38,9 +37,9 @@ class Commands(NamedTuple):
     live_audit: str = "placement-manage audit --live nova"
     in_use: str = "placement-manage audit"
 
-    def of_openstack(self, words: str, argument: str | None) -> str:
-        """Return the command of ``openstack`` with this argument."""
-        return f"{self.openstack} {words} {shlex.quote(str(argument))}"
+    def of_openstack(self, words: str, value: str | None) -> str:
+        """Return the command of ``openstack`` that ends with this value."""
+        return f"{self.openstack} {words} {argument(str(value))}"
 
     def consumers_of(self, provider: "Named") -> str:
         """Return the command that lists the consumers of a provider."""

@@ -1,7 +1,6 @@
 """Requests of ``openstack`` commands to the routes under ``/insight``, by osc-placement."""
 
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -22,6 +21,7 @@ from osc_placement import version
 from placement.core.text import printable
 from placement.microversion import UNVERSIONED
 from placement_insight.documents import Response
+from placement_insight.names import option
 
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 """The messages for an unknown path: of this service, of osc-lib, and of upstream."""
@@ -35,12 +35,12 @@ Query = Mapping[str, object] | Sequence[tuple[str, object]]
 def program(app: OpenStackShell) -> str:
     """Return ``openstack`` with the options in use that select the cloud, for other commands."""
     words = ["openstack"]
-    for option in ("--os-cloud", "--os-region-name", "--os-interface"):
-        variable = option.removeprefix("--").replace("-", "_")
+    for name in ("--os-cloud", "--os-region-name", "--os-interface"):
+        variable = name.removeprefix("--").replace("-", "_")
         value = getattr(app.options, variable.removeprefix("os_"))
         if value and value != os.environ.get(variable.upper()):
-            words += (option, value)
-    return shlex.join(words)
+            words.append(option(name, value))
+    return " ".join(words)
 
 
 def get(app: OpenStackShell, path: str, query: Query = ()) -> Response:

@@ -3,7 +3,6 @@
 Its first line is the result; what was not determined comes first. Equal reasons are one line.
 """
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -11,7 +10,7 @@ from typing import Final
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
 from placement_insight.hosts import SERVER_CLASSES
-from placement_insight.names import option
+from placement_insight.names import argument, option
 from placement_insight.plan.drain import TIME_LIMIT, Drain
 from placement_insight.plan.model import Move, Scene, SkipReason
 from placement_insight.plan.room import NoRoom, Room, Rooms
@@ -47,13 +46,14 @@ def of_drain(
     for reason, count in Counter(scene.skipped.values()).items():
         yield f"{count} not planned: {SKIPPED[reason]}"
     if result.moves:
-        name = shlex.quote(names[0]) if len(names) == 1 else "HOST"
-        disable = f"openstack compute service set --disable {name} nova-compute, then "
+        name = names[0] if len(names) == 1 else "HOST"
+        host = argument(name)
+        disable = f"openstack compute service set --disable {host} nova-compute, then "
         yield f"Next: {disable if are_hosts else ''}the moves in this order; {_COMMANDS}"
         yield _IF_ABORTED
         scope = "--in-tree" if are_hosts else "--provider"
-        listed = option(scope, names[0]) if len(names) == 1 else f"{scope} HOST"
-        yield f"{name} is empty when openstack resource consumer list {listed} is empty."
+        listed = f"openstack resource consumer list {option(scope, name)}"
+        yield f"{name} is empty when {listed} is empty."
 
 
 def _headline(names: Sequence[str], scene: Scene, result: Drain) -> str:
@@ -145,13 +145,13 @@ def of_move(snapshot: Snapshot, move: Move) -> str:
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, "INSTANCE"}:
         return f"{holder.type} {holder.uuid} moves to {target}"
-    to_target = f"{option('--host', target)} {shlex.quote(holder.uuid)}"
+    to_target = f"{option('--host', target)} {argument(holder.uuid)}"
     if any(
         snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
         for name, row in move.allocations
         if not name.startswith("NET_")
     ):
-        confirm = f"openstack server migration confirm {shlex.quote(holder.uuid)}"
+        confirm = f"openstack server migration confirm {argument(holder.uuid)}"
         return f"openstack server migrate --wait {to_target} && {confirm}"
     return f"openstack server migrate --live-migration {to_target}"
 

@@ -5,7 +5,6 @@ For the operator on the API host: it needs no token, and no running service.
 
 import argparse
 import os
-import shlex
 from functools import partial
 from typing import Final
 
@@ -19,6 +18,7 @@ from placement_insight.audit.identity import plans
 from placement_insight.audit.identity.plans import CannotPlan
 from placement_insight.audit.identity.sql import identify
 from placement_insight.audit.repair.plan_file import apply_command, plan_text
+from placement_insight.names import argument
 
 DESCRIPTION: Final = "Write a plan that adopts, renames or retires a provider of a host."
 
@@ -60,7 +60,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     if not (options.plan and (options.adopt or options.rename or options.retire)):
         raise CannotPlan(
             "Give --plan FILE together with one of --adopt, --rename and --retire. `openstack "
-            f"placement identity {shlex.quote(options.host)}` lists the providers."
+            f"placement identity {argument(options.host)}` lists the providers."
         )
     with db_api.opened(conf) as store:
         identity = identify(store, options.host, options.days)

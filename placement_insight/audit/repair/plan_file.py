@@ -34,7 +34,6 @@ another line, which says whether the action is in effect::
 """
 
 import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -47,7 +46,7 @@ from placement_insight.audit.repair import actions
 from placement_insight.audit.repair.action import Action, InvalidRepairFile, Line
 from placement_insight.audit.repair.durable_file import replace_durably
 from placement_insight.audit.repair.rows import NO_ROWS, Recorded
-from placement_insight.names import names_in
+from placement_insight.names import names_in, option
 
 FORMAT: Final = "placement-repair"
 VERSION: Final = 1
@@ -131,8 +130,7 @@ def write_plan(
 
 def apply_command(path: str, manage: str = "placement-manage", *, any_epoch: bool = False) -> str:
     """Return the command that applies a file; ``manage`` has the global options in use."""
-    words = ["audit", "--apply", path, *(["--any-epoch"] if any_epoch else [])]
-    return f"{manage} {shlex.join(words)}"
+    return f"{manage} audit {option('--apply', path)}{' --any-epoch' if any_epoch else ''}"
 
 
 def line(values: Line) -> str:

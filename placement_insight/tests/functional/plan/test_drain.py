@@ -133,6 +133,16 @@ def test_a_host_of_an_aggregate_that_shares_its_disk_is_drained(http, store):
     assert plan["moves"][0]["to"][0]["uuid"] == hosts[2]
 
 
+def test_a_name_that_begins_with_a_dash_is_no_option_of_the_commands(http, store):
+    host, _target = (new_provider(store, name, VCPU=8) for name in ("-a b", "-c"))
+    configure(http, host, "traits", ["COMPUTE_NODE"])
+    consumer = claim(http, {host: {"VCPU": 2}})
+    plan = drained(http, provider=[host])
+    assert plan["moves"][0]["text"].endswith(f" --host=-c {consumer}")
+    assert "compute service set --disable -- '-a b' nova-compute, then" in plan["text"]
+    assert "resource consumer list '--in-tree=-a b' is empty" in plan["text"]
+
+
 def test_places_for_devices_are_counted_in_words(http, store):
     hosts = [new_provider(store, VCPU=8) for _ in range(2)]
     first, second = (new_provider(store, parent=host, VGPU=3) for host in (hosts[0], hosts[0]))
