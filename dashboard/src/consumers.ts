@@ -35,6 +35,13 @@ export function devicesOf({ providers }: Consumer, cloud: Cloud): [string, strin
   return Object.entries(providers).filter(([uuid]) => cloud.providers.get(uuid)?.parent_provider_uuid);
 }
 
+// The roots of the providers from which a consumer has a class, with their names.
+export function hostsOf({ allocations }: Consumer, cloud: Cloud, name: string): [string, string][] {
+  const providers = Object.keys(allocations).filter((uuid) => allocations[uuid]?.[name]);
+  const roots = providers.map((uuid) => cloud.providers.get(uuid)?.root_provider_uuid ?? uuid);
+  return [...new Set(roots)].map((uuid) => [uuid, cloud.nameOf(uuid)]);
+}
+
 // The classes of the consumers; memory and VCPU, which fill most hosts, are first.
 export function classesOf(consumers: readonly Consumer[]): string[] {
   const rank = (name: string) => (name === "MEMORY_MB" ? 0 : name === "VCPU" ? 1 : 2);

@@ -14,6 +14,7 @@ import { Provide, ProvideNow, type Shared, useLoaded, useTicks } from "./state";
 import { showInTab, tabOf } from "./tab";
 import { ChangesView } from "./views/changes";
 import { CloudView, isWallboard } from "./views/cloud";
+import { ConsumersView } from "./views/consumers";
 import { FindingsView } from "./views/findings";
 import { Header } from "./views/header";
 import { RequestsView } from "./views/requests";
@@ -80,6 +81,8 @@ function View({ address }: { address: Address }) {
       return <ShapeView query={address.query} />;
     case "requests":
       return <RequestsView id={address.id} query={address.query} />;
+    case "consumers":
+      return <ConsumersView query={address.query} />;
     case "changes":
       return <ChangesView query={address.query} />;
     case "findings":

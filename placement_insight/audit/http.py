@@ -35,7 +35,7 @@ _PROVIDERS = ("provider", "in_tree")
 CONSUMERS_QUERY = always(
     closed(
         {
-            **dict.fromkeys(("project_id", "user_id", "type"), TEXT),
+            **dict.fromkeys(("project_id", "user_id", "type", "resource_class"), TEXT),
             **dict.fromkeys(_PROVIDERS, UUID),
             "older_than": queries.TIME,
             "limit": queries.described("a number from 1 to 10000", "^([1-9][0-9]{0,3}|10000)$"),

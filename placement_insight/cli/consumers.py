@@ -42,6 +42,7 @@ _OPTIONS = {
     "type": ("--type", "<type>", "Only consumers of this type; unknown: those without one."),
     "provider": ("--provider", "<provider>", "Only consumers on this provider, by name or UUID."),
     "in_tree": ("--in-tree", "<provider>", "Only consumers in the tree of this provider."),
+    "resource_class": ("--class", "<class>", "Only consumers that use this resource class."),
     "older_than": (
         "--older-than",
         "<time>",

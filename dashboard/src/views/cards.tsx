@@ -116,10 +116,10 @@ function Card(props: {
 }) {
   const { name, totals } = props;
   return (
-    <button type="button" class="card" aria-pressed={props.isChosen} onClick={props.onChoose}>
-      <span class="card-name">
+    <div class={`card${props.isChosen ? " chosen" : ""}`}>
+      <button type="button" class="card-name" aria-pressed={props.isChosen} onClick={props.onChoose}>
         <Breakable text={name} />
-      </span>
+      </button>
       <span class="card-share">{share(name, totals)}</span>
       {totals.roots > 0 && <Bar name={name} amounts={totals} />}
       {props.hasTrend && <Trend name={name} />}
@@ -131,7 +131,12 @@ function Card(props: {
       {totals.disabled > 0 && (
         <span class="card-disabled">{amount(name, totals.disabled)} on disabled hosts</span>
       )}
-    </button>
+      {totals.used > 0 && (
+        <a href={addressOf("consumers", "", `class=${name}`)}>
+          Consumers<span class="visually-hidden"> of {name}</span>
+        </a>
+      )}
+    </div>
   );
 }
 

@@ -1,33 +1,84 @@
-// The consumers with allocations in a tree, or the sums of their projects: those with the most of a class first.
+// The consumers of a tree, or of a resource class on all hosts, or the sums of their projects: those
+// with the most of a class first.
 
 import { useState } from "preact/hooks";
 import type { Root } from "../cloud";
-import { classesOf, devicesOf, mostFirst, type Project, projectsOf, sumsOf } from "../consumers";
+import { classesOf, devicesOf, hostsOf, mostFirst, type Project, projectsOf, sumsOf } from "../consumers";
 import type { Consumer } from "../documents";
-import { amounts, ownName, plural } from "../format";
-import { Ago, Empty, Failure, Id, Select, TreeLink } from "../parts";
-import { addressOf } from "../router";
-import { useLoaded, useShared } from "../state";
+import { amount, amounts, decimal, ownName, plural } from "../format";
+import { Ago, Empty, Failure, Id, Loading, Select, TreeLink } from "../parts";
+import { addressOf, changed } from "../router";
+import { useLoaded, useShared, useTicks } from "../state";
 import { number, Table } from "../table";
 
-const MOST = 1000;
+const FIRST = 1000;
+// The service returns no more in one response.
+const MOST = 10_000;
 const SHOWN = 50;
+const INTERVAL_MS = 60_000;
 
-// `of` is a parameter of the route: `in_tree` for a host, `provider` for a device.
-export function Consumers({ root, of }: { root: Root; of: Record<string, string> }) {
+// Who uses a resource class, on all hosts.
+export function ConsumersView({ query }: { query: string }) {
+  const { live } = useShared();
+  const parameters = new URLSearchParams(query);
+  const classes = live.cloud.classes();
+  const name = parameters.get("class") ?? classes[0] ?? "VCPU";
+  const ticks = useTicks(INTERVAL_MS);
+  if (live.status.at === null) return <Loading />;
+  return (
+    <>
+      <h1>Who uses {name}?</h1>
+      <div class="filters">
+        <Select
+          label="Class"
+          value={name}
+          options={classes.includes(name) ? classes : [name, ...classes]}
+          onChange={(next) => location.replace(addressOf("consumers", "", changed(parameters, "class", next)))}
+        />
+      </div>
+      <Consumers of={{ resource_class: name }} name={name} version={`${ticks}`} key={name} />
+    </>
+  );
+}
+
+// `of` is a parameter of the route: `in_tree` for a host, `provider` for a device, `resource_class`
+// for all hosts, then with the name of the class. The list is loaded again with each `version`.
+export function Consumers(props: { of: Record<string, string>; version: string; name?: string }) {
+  const { of, version, name } = props;
   const { api } = useShared();
-  const { value, error } = useLoaded(stateOf(root), () =>
-    api.consumers({ ...of, limit: String(MOST) }),
+  const [limit, setLimit] = useState(FIRST);
+  const { value, error } = useLoaded(`${version} ${limit}`, () =>
+    api.consumers({ ...of, limit: String(limit) }),
   );
   return (
     <section aria-labelledby="consumers-title">
       <h2 id="consumers-title">Consumers</h2>
       {error && <Failure error={error} what="The list of consumers" />}
+      {value === null && !error && <Empty>Reading the consumers …</Empty>}
       {value?.consumers.length === 0 && <Empty>No consumer has allocations here.</Empty>}
-      {value && value.consumers.length > 0 && <Sorted consumers={value.consumers} />}
-      {value?.next && <p class="note">Only the first {MOST} consumers are read.</p>}
+      {value && value.consumers.length > 0 && <Sorted consumers={value.consumers} of={name} />}
+      {value?.next && (
+        <p class="note">
+          <First consumers={value.consumers} of={name} />{" "}
+          {limit < MOST && (
+            <button type="button" onClick={() => setLimit(MOST)}>
+              Read {decimal(MOST)}
+            </button>
+          )}
+        </p>
+      )}
     </section>
   );
+}
+
+// Which part of the consumers is read, and of the class if the list is of one.
+function First({ consumers, of }: { consumers: Consumer[]; of: string | undefined }) {
+  const { cloud } = useShared().live;
+  const part = `Only the first ${decimal(consumers.length)} consumers by UUID are read`;
+  const total = of && cloud.totals().get(of);
+  if (!total) return `${part}.`;
+  const sum = sumsOf(consumers)[of] ?? 0;
+  return `${part}: they use ${amount(of, sum)} of the ${amount(of, total.used)} ${of} in use.`;
 }
 
 // Each claim increases the generation of its providers.
@@ -35,28 +86,28 @@ export function stateOf(root: Root): string {
   return root.members.map(({ uuid, generation }) => `${uuid} ${generation}`).join();
 }
 
-function Sorted({ consumers }: { consumers: Consumer[] }) {
+function Sorted({ consumers, of }: { consumers: Consumer[]; of: string | undefined }) {
   const classes = classesOf(consumers);
   const [chosen, setChosen] = useState("");
   const [rows, setRows] = useState("consumers");
   const [count, setCount] = useState(SHOWN);
-  const name = classes.includes(chosen) ? chosen : (classes[0] as string);
+  const name = of ?? (classes.includes(chosen) ? chosen : (classes[0] as string));
   const sorted = mostFirst(consumers, name, (consumer) => sumsOf([consumer]));
   return (
     <>
       <div class="filters">
-        <Select label="Most" value={name} options={classes} onChange={setChosen} />
+        {!of && <Select label="Most" value={name} options={classes} onChange={setChosen} />}
         <Select label="Rows" value={rows} options={["consumers", "projects"]} onChange={setRows} />
       </div>
       {rows === "projects" ? (
         <ProjectTable projects={projectsOf(consumers)} name={name} />
       ) : (
-        <ConsumerTable consumers={sorted.slice(0, count)} />
+        <ConsumerTable consumers={sorted.slice(0, count)} name={name} hasHosts={of !== undefined} />
       )}
       {rows === "consumers" && sorted.length > count && (
         <p class="pages">
           <button type="button" onClick={() => setCount(sorted.length)}>
-            Show all {sorted.length}
+            Show all {decimal(sorted.length)}
           </button>
         </p>
       )}
@@ -69,23 +120,30 @@ function ProjectTable({ projects, name }: { projects: Project[]; name: string })
   return (
     <Table
       label={plural(projects.length, "project")}
-      columns={["Project", number("Consumers"), "Allocations"]}
+      columns={["Project", number("Consumers"), number(name), "Allocations"]}
       rows={sorted.map(({ id, consumers, sums }) => ({
         key: id,
-        cells: [<Id uuid={id} kind="projects" />, consumers, amounts(sums)],
+        cells: [
+          <Id uuid={id} kind="projects" />,
+          decimal(consumers),
+          amount(name, sums[name] ?? 0),
+          amounts(sums),
+        ],
       }))}
     />
   );
 }
 
-function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
+function ConsumerTable(props: { consumers: Consumer[]; name: string; hasHosts: boolean }) {
+  const { consumers, name, hasHosts } = props;
   const { cloud } = useShared().live;
   const hasDevices = consumers.some((consumer) => devicesOf(consumer, cloud).length > 0);
   return (
     <Table
       label={plural(consumers.length, "consumer")}
       columns={[
-        "Consumer",
+        ...["Consumer", name],
+        ...(hasHosts ? ["Host"] : []),
         ...(hasDevices ? ["Devices"] : []),
         ...["Type", "Project", "Since", "Allocations"],
       ]}
@@ -95,7 +153,9 @@ function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
           <a href={addressOf("search", consumer.uuid)}>
             <Id uuid={consumer.uuid} kind="servers" />
           </a>,
-          ...(hasDevices ? [<Devices consumer={consumer} />] : []),
+          amount(name, sumsOf([consumer])[name] ?? 0),
+          ...(hasHosts ? [<Links providers={hostsOf(consumer, cloud, name)} />] : []),
+          ...(hasDevices ? [<Links providers={devicesOf(consumer, cloud)} />] : []),
           consumer.type ?? "unknown",
           <Id uuid={consumer.project_id} kind="projects" />,
           consumer.created_at ? <Ago at={consumer.created_at} /> : "–",
@@ -106,13 +166,13 @@ function ConsumerTable({ consumers }: { consumers: Consumer[] }) {
   );
 }
 
-// Each device links to its page; names are without the name of the host.
-function Devices({ consumer }: { consumer: Consumer }) {
+// Each provider links to its page; the name of a device is without the name of the host.
+function Links({ providers }: { providers: [string, string][] }) {
   const { cloud } = useShared().live;
   const rootOf = (uuid: string) => cloud.nameOf(cloud.providers.get(uuid)?.root_provider_uuid ?? "");
   return (
     <span>
-      {devicesOf(consumer, cloud).map(([uuid, name], index) => (
+      {providers.map(([uuid, name], index) => (
         <span key={uuid}>
           {index > 0 && ", "}
           <TreeLink uuid={uuid} name={ownName(name, [rootOf(uuid)])} />

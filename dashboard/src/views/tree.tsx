@@ -65,7 +65,7 @@ export function TreeView({ uuid }: { uuid: string }) {
       )}
       <LastChanges of={of} version={stateOf(root)} />
       {!isDevice && <WhatIf root={root} key={`what if ${root.uuid}`} />}
-      <Consumers root={root} of={of} key={uuid} />
+      <Consumers of={of} version={stateOf(root)} key={uuid} />
     </>
   );
 }

@@ -19,7 +19,8 @@ class ConsumerFilter:
     """Which consumers are listed: at most ``limit``, in the order of UUIDs, after ``marker``.
 
     ``provider`` selects consumers with allocations on this provider, ``in_tree`` consumers with
-    allocations in the tree of this provider. ``created_before`` is UTC.
+    allocations in the tree of this provider, ``resource_class`` consumers that use any of the
+    class. ``created_before`` is UTC.
     """
 
     project_id: str | None = None
@@ -27,6 +28,7 @@ class ConsumerFilter:
     type: str | None = None
     provider: str | None = None
     in_tree: str | None = None
+    resource_class: str | None = None
     created_before: datetime | None = None
     marker: str | None = None
     limit: int = MOST_OF_A_PAGE

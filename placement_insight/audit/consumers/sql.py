@@ -60,10 +60,8 @@ def _conditions(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_
         yield _consumer.consumer_type_id.is_(None)
     elif wanted.type is not None:
         yield _named(connection, _consumer.consumer_type_id, consumer_types.c.name, wanted.type)
-    if wanted.provider is not None:
-        yield _on(_provider.id, wanted.provider)
-    if wanted.in_tree is not None:
-        yield _on(_provider.root_provider_id, wanted.in_tree)
+    for allocated in _allocated(connection, wanted):
+        yield _consumer.uuid.in_(sa.select(_allocation.consumer_id).where(allocated))
     if wanted.created_before is not None:
         before = wanted.created_before.replace(tzinfo=None)
         yield sa.or_(_consumer.created_at < before, _consumer.created_at.is_(None))
@@ -78,14 +76,18 @@ def _named(
     return sa.false() if id_ is None else reference == id_
 
 
-def _on(column: sa.Column[int], uuid: str) -> _Condition:
-    """Return the condition of allocations on providers with the id, or root, of a provider."""
-    named = sa.select(column).where(_provider.uuid == uuid).scalar_subquery()
-    providers = sa.select(_provider.id).where(column == named)
-    holders = sa.select(_allocation.consumer_id).where(
-        _allocation.resource_provider_id.in_(providers)
-    )
-    return _consumer.uuid.in_(holders)
+def _allocated(connection: sa.Connection, wanted: ConsumerFilter) -> Iterator[_Condition]:
+    """Yield the conditions of allocations that the consumers have."""
+    if (name := wanted.resource_class) is not None:
+        yield _named(connection, _allocation.resource_class_id, resource_classes.c.name, name)
+    for column, uuid in (
+        (_provider.id, wanted.provider),
+        (_provider.root_provider_id, wanted.in_tree),
+    ):
+        if uuid is not None:
+            named = sa.select(column).where(_provider.uuid == uuid).scalar_subquery()
+            providers = sa.select(_provider.id).where(column == named)
+            yield _allocation.resource_provider_id.in_(providers)
 
 
 def all_matching(store: Store, criteria: ConsumerFilter) -> Iterator[ListedConsumer]:
@@ -102,8 +104,8 @@ def page(store: Store, criteria: ConsumerFilter) -> tuple[Sequence[ListedConsume
     """Return the consumers that the filter describes, by UUID, and the marker of the next page.
 
     The marker is None if there are no more.
-    Cost: a statement for each project, user and type in the filter, one for the consumers, and one
-    for the allocations of each thousand consumers.
+    Cost: a statement for each project, user, type and class in the filter, one for the consumers,
+    and one for the allocations of each thousand consumers.
     """
     with store.read() as tx:
         rows = tx.connection.execute(_page(tx.connection, criteria)).mappings().all()

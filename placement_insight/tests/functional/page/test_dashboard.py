@@ -26,6 +26,7 @@ VIEWS = [
     "#/hosts",
     f"#/tree/{HOST}",
     f"#/tree/{GPU}",
+    "#/consumers?class=VCPU",
     "#/survival",
     "#/shape?resources=VCPU:999",
     "#/requests",
@@ -178,6 +179,34 @@ def test_a_device_has_a_page_with_its_consumers(small_to_change, open_page):
     expect(page.get_by_role("table", name="1 consumer")).to_contain_text(MARKUP)
     page.locator(".crumbs").get_by_role("link", name="host1").click()
     expect(consumers).to_contain_text(SERVER)
+
+
+def test_the_card_of_a_class_shows_who_uses_it(small_to_change, open_page):
+    service, other = small_to_change, "00000000-5b34-4c68-9d0e-2f4b6a8c0d11"
+    both = {MARKUP: {"resources": {"VCPU": 1}}, GPU: {"resources": {"PGPU": 1}}}
+    service.send("PUT", f"/allocations/{other}", claim(None, 1) | {"allocations": both})
+    page = open_page(service.url + PAGE)
+    page.get_by_role("link", name="Consumers of PGPU").click()
+    wait_for_text(page, "Who uses PGPU?")
+    row = page.get_by_role("table", name="1 consumer").get_by_role("row").last
+    cells = row.get_by_role("cell")
+    expect(row.get_by_role("rowheader")).to_have_text(f" {other}")
+    expect(cells.nth(0)).to_have_text("1")
+    expect(cells.nth(1)).to_have_text("host1")
+    expect(cells.nth(2)).to_have_text("gpu1")
+    page.get_by_label("Class").select_option("VCPU")
+    rows = page.get_by_role("table", name="2 consumers").get_by_role("rowheader")
+    expect(rows).to_have_text([f" {SERVER}", f" {other}"])
+    page.route(
+        "**/insight/consumers?*limit=1000",
+        lambda route: route.continue_(url=route.request.url.replace("1000", "1")),
+    )
+    page.reload()
+    wait_for_text(
+        page, "Only the first 1 consumers by UUID are read: they use 1 of the 5 VCPU in use."
+    )
+    page.get_by_role("button", name="Read 10,000").click()
+    expect(rows).to_have_count(2)
 
 
 def test_a_provider_that_does_not_exist(small, open_page):

@@ -14,6 +14,7 @@ VIEWS = {
     "#/cloud?by=aggregate&cells=capacity&status=disabled": "disabled",
     "#/hosts": "over capacity",
     f"#/tree/{HOST}": "Consumers",
+    "#/consumers?class=CUSTOM_GPU": "CUSTOM_GPU 1",
     EXPLAINED: "What would fit",
     "#/shape?resources=VCPU:1": "more claims",
     "#/requests": "No candidates",
