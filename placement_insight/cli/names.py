@@ -38,6 +38,7 @@ _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
 _MOST_MIGRATIONS: Final = 5000  # nova lists the newest first
+_MOST_IN_STATE: Final = 5000
 _EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
 
@@ -80,21 +81,25 @@ class CommandNames:
         or the time is over.
         """
         names: dict[str, str] = {}
-        end = time.monotonic() + SECONDS
-        for page in self._pages_of_servers(wanted):
+        if wanted is not None and not wanted:
+            return names
+        for page in self._pages_of_servers(uuid=wanted if wanted and len(wanted) < 2 else ()):
             names |= page
-            is_complete = wanted is not None and names.keys() >= set(wanted)
-            if is_complete or time.monotonic() > end:
+            if wanted is not None and names.keys() >= set(wanted):
                 break
         return names
 
-    def _pages_of_servers(self, wanted: Collection[str] | None) -> Iterator[Names]:
-        query = {"all_tenants": "1", "limit": str(_PAGE)}
-        if wanted is not None and len(wanted) < 2:
-            if not wanted:
-                return
-            query |= {"uuid": next(iter(wanted))}
-        while page := self._names(_NOVA, f"/servers?{urlencode(query)}", "servers"):
+    def servers_in(self, states: Collection[str]) -> Sequence[str]:
+        """Return the newest servers in some states, as far as nova lists them in some seconds."""
+        pages = self._pages_of_servers(status=states)
+        return [uuid for page in pages for uuid in page][:_MOST_IN_STATE]
+
+    def _pages_of_servers(self, **filters: Collection[str]) -> Iterator[Names]:
+        query: dict[str, object] = {"all_tenants": "1", "limit": str(_PAGE), **filters}
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and (
+            page := self._names(_NOVA, f"/servers?{urlencode(query, doseq=True)}", "servers")
+        ):
             yield page
             query["marker"] = list(page)[-1]
 

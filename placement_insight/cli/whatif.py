@@ -31,6 +31,10 @@ _HOSTS = {
 }
 _EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
+_AT_REST: Final = ("ERROR", "RESCUE", "SHELVED", "SUSPENDED", "VERIFY_RESIZE")
+_IN_TASKS: Final = ("MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE")
+"""The states from which nova moves no server; nova finds those with tasks by another request."""
+_OFF: Final = ("SHUTOFF",)
 _EVICTABLE: Final = {
     "project": "project_ids",
     "type": "types",
@@ -68,7 +72,7 @@ class PlanDrain(WrittenOutput, command.Lister):
         }
         if not any(body.values()):
             raise CommandError("Name a host, or give --aggregate or --rack.")
-        body |= _constraints(names, parsed_args)
+        body |= _constraints(names, parsed_args) | _states(names)
         body = {name: values for name, values in body.items() if values}
         document, consumers = _planned(self.app, names, "/drain", body, _consumers_of_drain)
         self.exit_status = _EXIT_STATUS[document["verdict"]] or 3 * bool(document["skipped"])
@@ -102,7 +106,8 @@ def room(
 
     Raises: CommandError.
     """
-    body = {**_room_request(query, arguments), **_constraints(names, arguments)}
+    constraints = _constraints(names, arguments) | _states(names)
+    body = {**_room_request(query, arguments), **constraints}
     document, leaving = _planned(app, names, "/room", body, _consumers_of_rooms)
     servers = names.servers(leaving)
     return Complete(document, lambda room: "\n".join(_lines(names, room["text"], servers)))
@@ -248,6 +253,15 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
         "migrations": names.migrations,
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _states(names: CommandNames) -> dict[str, object]:
+    """Return the fields of a body that say which servers nova moves in their states."""
+    fields = {
+        "unmovable": [*names.servers_in(_AT_REST), *names.servers_in(_IN_TASKS)],
+        "off": names.servers_in(_OFF),
+    }
+    return {name: servers for name, servers in fields.items() if servers}
 
 
 def _cells(path: str) -> Mapping[str, Sequence[str]]:

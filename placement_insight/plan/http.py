@@ -20,7 +20,7 @@ from placement_insight.names import similar_names
 from placement_insight.plan import document, sql
 from placement_insight.plan.cells import cells_of
 from placement_insight.plan.drain import drain
-from placement_insight.plan.model import Keep, Scene, with_children
+from placement_insight.plan.model import Keep, Scene, SkipReason, States, with_children
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroup, ServerGroups
 from placement_insight.plan.survival import Survival
 
@@ -67,12 +67,15 @@ OF_NOVA: Final = {
     "migrations": listed(UUID),
 }
 """What only Nova knows: its cells, and which of its consumers are migrations."""
+STATES: Final = {"unmovable": listed(UUID), "off": listed(UUID)}
+"""The servers that Nova does not move in their states, or not while they run."""
 DRAIN_BODY = always(
     closed(
         {
             **{name: listed(schema) for name, schema in _SELECTORS.items()},
             "keep": listed(KEEP),
             **OF_NOVA,
+            **STATES,
             "limit_moves": {"type": "integer", "minimum": 0},
             "groups": GROUPS,
         }
@@ -111,8 +114,7 @@ def plan_drain(request: Request) -> webob.Response:
                 f"The {len(tops)} providers have {count} consumers; a plan has at most "
                 f"{sql.MOST_CONSUMERS}. Name fewer providers."
             )
-        migrations = migrations_of(body)
-        holders = short.paced(sql.holders(services.store, view, drained, short, migrations))
+        holders = short.paced(sql.holders(services.store, view, drained, short, states_of(body)))
         scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, body), groups)
         result = drain(scene, services.deadline())
         return document.of_drain(snapshot, tops, scene, result, body.get("limit_moves"))
@@ -120,9 +122,16 @@ def plan_drain(request: Request) -> webob.Response:
     return http.computed_of_body(request, body, write)
 
 
-def migrations_of(values: Mapping[str, Any]) -> frozenset[str]:
-    """Return the consumers that are migrations of Nova, whatever their types are."""
-    return frozenset(map(canonical, values.get("migrations", ())))
+def _consumers(values: Mapping[str, Any], name: str) -> frozenset[str]:
+    """Return the UUIDs in a list that only Nova knows."""
+    return frozenset(map(canonical, values.get(name, ())))
+
+
+def states_of(body: Mapping[str, Any]) -> States:
+    """Return the states of consumers; they can be migrations whatever their types are."""
+    skipped: dict[str, SkipReason] = dict.fromkeys(_consumers(body, "unmovable"), "state")
+    skipped |= dict.fromkeys(_consumers(body, "migrations"), "migration")
+    return States(skipped, _consumers(body, "off"))
 
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:
@@ -191,7 +200,7 @@ def _survival(
     def write(view: View) -> Json:
         keep = keep_of(view.snapshot, values)
         short = services.shared.short_requests
-        groups = sql.groups(services.store, view, short, migrations_of(values))
+        groups = sql.groups(services.store, view, short, _consumers(values, "migrations"))
         survival = Survival(view.snapshot, groups, keep, services.deadline())
         domains = list(survival.domains(by, prefix))
         if not domains:

@@ -10,11 +10,11 @@ Providers are rows of one snapshot. A *target* is a root that may take a consume
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, reduce
-from typing import Final, Literal, Self
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -44,19 +44,30 @@ Resources = tuple[tuple[str, int], ...]
 
 Verdict = Literal["fits", "does_not_fit", "undetermined"]
 
-SkipReason = Literal["several_trees", "migration", "changed"]
+SkipReason = Literal["several_trees", "migration", "state", "changed"]
+
+
+class States(NamedTuple):
+    """What only Nova knows: consumers for which nothing is planned, and servers that are off."""
+
+    skipped: Mapping[str, SkipReason]
+    off: Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A consumer with its allocations; ``is_changed`` if one is on a provider without a row."""
+    """A consumer with its allocations; ``skip`` is why nothing is planned for it.
+
+    A server that ``is_off`` has no live migration.
+    """
 
     uuid: str
     type: str | None
     project_id: str | None
     allocations: Taken
-    is_changed: bool = False
+    skip: SkipReason | None = None
     created_at: datetime | None = None
+    is_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +194,8 @@ class Scene:
         for holder in holders:
             if holder.type == MIGRATION:
                 skipped[holder.uuid] = "migration"
-            elif holder.is_changed:
-                skipped[holder.uuid] = "changed"
+            elif holder.skip:
+                skipped[holder.uuid] = holder.skip
             elif len(roots := roots_of(snapshot, holder.allocations)) > 1:
                 skipped[holder.uuid] = "several_trees"
             else:

@@ -27,10 +27,11 @@ from placement_insight.plan.http import (
     GROUPS,
     KEEP,
     OF_NOVA,
+    STATES,
     groups_of,
     keep_of,
     listed,
-    migrations_of,
+    states_of,
 )
 from placement_insight.plan.model import Holder
 from placement_insight.plan.room import Task, rooms
@@ -57,6 +58,7 @@ ROOM = always(
             "keep": listed(KEEP),
             "groups": GROUPS,
             **OF_NOVA,
+            **STATES,
             "limit": {"type": "integer", "minimum": 1, "maximum": 100},
         },
         "query",
@@ -83,11 +85,11 @@ def make_room(request: Request) -> webob.Response:
         services, deadline = request.services, request.services.deadline()
         short = services.shared.short_requests
         explain.check_known(view.snapshot, asked.request)
-        migrations = migrations_of(body)
+        states = states_of(body)
         task = Task(
             request=asked.request,
             keep=keep_of(view.snapshot, body),
-            read=lambda rows: sql.holders(services.store, view, rows, short, migrations),
+            read=lambda rows: sql.holders(services.store, view, rows, short, states),
             limit=body.get("limit", _DEFAULT_LIMIT),
             evictable=evictable,
             root=None if asked.root is None else explain.root_of(view.snapshot, asked.root),

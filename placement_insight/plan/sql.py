@@ -14,7 +14,7 @@ from placement.db.tables import allocations, consumer_types, consumers, projects
 from placement.db.transaction import Transaction
 from placement.engine.engine import View
 from placement.engine.shared import ShortRequests
-from placement_insight.plan.model import MIGRATION, Holder
+from placement_insight.plan.model import MIGRATION, Holder, States
 from placement_insight.plan.survival import Group
 
 MOST_CONSUMERS: Final = 20_000
@@ -38,11 +38,10 @@ def holders(
     view: View,
     drained: Mask,
     short: ShortRequests,
-    migrations: Collection[str],
+    states: States,
 ) -> Sequence[Holder]:
     """Return the consumers with allocations on the drained rows, with all their allocations.
 
-    ``migrations`` are known to be migrations, whatever their types are.
     Cost: one statement, and a few microseconds for each allocation.
     """
     forest = view.snapshot.forest
@@ -81,11 +80,12 @@ def holders(
     return [
         Holder(
             uuid,
-            MIGRATION if uuid in migrations else type_,
+            type_,
             project,
             allocated[uuid],
-            uuid in changed,
+            "changed" if uuid in changed else states.skipped.get(uuid),
             created_at,
+            uuid in states.off,
         )
         for uuid, (type_, project, created_at) in about.items()
     ]

@@ -20,6 +20,7 @@ _MOST_LINES: Final = 10
 SKIPPED: Final[Mapping[SkipReason, str]] = {
     "several_trees": "allocations on several hosts",
     "migration": "migrations",
+    "state": "Nova moves no server in this state: confirm or revert a resize, or end its task",
     "changed": "changed while they were read",
 }
 _NO_ROOM: Final[Mapping[NoRoom, str]] = {
@@ -140,13 +141,13 @@ def of_room(root: str, room: Room, names: Mapping[int, str]) -> str:
 def of_move(snapshot: Snapshot, move: Move) -> str:
     """Return the command of a move; only servers have one.
 
-    Nova refuses the live migration of most devices: such servers are migrated while they are off.
+    Nova refuses the live migration of most devices, and of servers that are off.
     """
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, "INSTANCE"}:
         return f"{holder.type} {holder.uuid} moves to {target}"
     to_target = f"{option('--host', target)} {argument(holder.uuid)}"
-    if any(
+    if holder.is_off or any(
         snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
         for name, row in move.allocations
         if not name.startswith("NET_")

@@ -125,11 +125,11 @@ class NovaApi:
             rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]
             return 200, {"projects": rows, "services": services, "links": {"next": None}}
         assert query["all_tenants"] == ["1"]
-        only = query.get("uuid", [])
+        only, states = query.get("uuid", []), query.get("status", [])
         rows = [
             {"id": each["id"], "name": each["name"]}
             for each in self.servers
-            if not only or each["id"] in only
+            if (not only or each["id"] in only) and (not states or each["status"] in states)
         ]
         return 200, self.page("servers", "id", rows, query)
 

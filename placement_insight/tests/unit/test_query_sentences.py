@@ -59,7 +59,10 @@ def test_errors_are_sentences(name, pair, sentence):
 
 
 GROUP = {"policy": "affinity", "members": ["x"]}
-OF_ROOM = " Parameters: by, cells, evictable, groups, keep, limit, migrations, query, unreachable."
+OF_ROOM = (
+    " Parameters: by, cells, evictable, groups, keep, limit, migrations, off, query, unmovable, "
+    "unreachable."
+)
 
 
 @pytest.mark.parametrize(

@@ -302,6 +302,15 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
         assert (result.returncode, row["reason"]) == (3, "not planned: migrations")
         assert openstack.run("placement survive").returncode == 0
         nova.migrations = ended
+        for state in ("VERIFY_RESIZE", "MIGRATING"):
+            nova.servers = [server(SMALL, name="web", status=state)]
+            result = openstack.run("placement drain cn1", "-f", "json")
+            (row,) = json.loads(result.stdout)
+            assert (result.returncode, row["to"]) == (3, [])
+            assert row["reason"].startswith("not planned: Nova moves no server in this state")
+        nova.servers = [server(SMALL, name="web", status="SHUTOFF")]
+        (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)
+        assert row["text"].startswith("openstack server migrate --wait --host cn2")
         nova.unknown = ["cn1"]
         for command in ("placement drain cn1", "placement survive"):
             result = openstack.run(command)

@@ -241,16 +241,21 @@ def test_consumers_that_are_not_planned(http, store):
     first, second = (new_provider(store, VCPU=8) for _ in range(2))
     spanning = claim(http, {first: {"VCPU": 1}, second: {"VCPU": 1}})
     migration = claim(http, {first: {"VCPU": 1}}, kind="MIGRATION")
-    listed = claim(http, {first: {"VCPU": 1}})
-    plan = drained(http, provider=[first], migrations=[listed.upper(), second])
+    listed, resized = (claim(http, {first: {"VCPU": 1}}) for _ in range(2))
+    of_nova = {"migrations": [listed.upper(), second], "unmovable": [resized.upper(), second]}
+    plan = drained(http, provider=[first], **of_nova)
     assert plan["consumers"] == 0
     assert {each["consumer"]: each["reason"] for each in plan["skipped"]} == {
         spanning: "several_trees",
         migration: "migration",
         listed: "migration",
+        resized: "state",
     }
-    plan = drained(http, provider=[first])
-    assert [each["consumer"] for each in plan["moves"]] == [listed]
+    plan = drained(http, provider=[first], off=[resized])
+    commands = {each["consumer"]: each["text"] for each in plan["moves"]}
+    assert commands.keys() == {listed, resized}
+    assert "--live-migration" in commands[listed]
+    assert "--live-migration" not in commands[resized]
 
 
 def test_traits_of_the_root_are_kept(http, store):
