@@ -161,6 +161,12 @@ class CommandNames:
                 query["marker"] = rows[-1]["uuid"]
         return found[:_MOST_MIGRATIONS]
 
+    @property
+    def missing_lists(self) -> Iterator[str]:
+        """The sentence about lists of nova that a plan lacks, if there are any."""
+        if failure := self.failures.get(_NOVA):
+            yield f"nova did not list its servers and migrations, which may not move: {failure}"
+
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""
         try:

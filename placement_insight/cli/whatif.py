@@ -191,6 +191,7 @@ def _lines(names: CommandNames, text: str, servers: Names = NO_NAMES) -> Iterato
     for line in map(printable, text.split("\n")):
         is_named = uuids_in(line) <= servers.keys()
         yield named(line, servers if is_named else {**names.aggregates, **servers})
+    yield from names.missing_lists
 
 
 def _cell(names: CommandNames, row: Response, column: str, servers: Names) -> object:

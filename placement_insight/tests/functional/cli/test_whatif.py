@@ -51,6 +51,8 @@ def test_the_answer_comes_first(openstack):
         "not.",
         "  The cells of Nova are not known, and Nova moves no server to another cell. Give cells, "
         "from the output of nova-manage cell_v2 list_hosts.",
+        "nova did not list its servers and migrations, which may not move: there is no endpoint "
+        "of compute in the catalog",
     ]
     table = result.stdout.splitlines()
     assert [cell.strip() for cell in table[3].split("|")[1:-1]] == [
@@ -335,6 +337,8 @@ def test_a_nova_that_does_not_respond_is_asked_once():
     names = Names(SimpleNamespace(client_manager=None))
     assert (names.unreachable_hosts, names.migrations, names.groups_of(["a"])) == ((), [], None)
     assert (names.servers(), names.aggregates) == ({}, {})
+    (sentence,) = names.missing_lists
+    assert sentence.startswith("nova did not list its servers and migrations")
     assert asked == ["http://nova/os-services?binary=nova-compute"]
 
 
