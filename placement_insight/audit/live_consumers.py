@@ -72,6 +72,7 @@ _CHANGED: Final = "the server changed while it was compared"
 _WITHOUT_ROOT: Final = "its provider has no root"
 _FAILED: Final = "its migration did not complete, and nova may still count it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
+_WITH_MIGRATIONS: Final = ", if the file has the migrations of nova"
 _ALL: Final = ", including those of devices and shared storage, which nova-manage does not create"
 _CREATE: Final = "create its allocations from its flavor; nova-manage leaves out those of ports"
 
@@ -199,7 +200,9 @@ class Comparison:
         if type_ in self._live.types or is_on_nova:
             return ""
         where = " outside of its hosts" if is_untyped else ""
-        return f"the list does not cover the consumer type {type_}{where} (--type {type_})"
+        is_of_migrations = self._live.unsure and consumer.type in (None, MIGRATION)
+        option = f"--type {type_}{_WITH_MIGRATIONS if is_of_migrations else ''}"
+        return f"the list does not cover the consumer type {type_}{where} ({option})"
 
     def _compare_with_host(self, consumer: ListedConsumer, place: Place, too_new: str) -> None:
         """Compare the allocations of an instance with its host, if the list has its host.
@@ -247,15 +250,17 @@ class Comparison:
             self.skipped[LeftOut, code, too_new] += 1
         else:
             (uuid_, amounts), *others = consumer.allocations.items()
-            is_plain = uuid_ in trees and amounts.keys() <= SERVER_CLASSES
-            host_alone = is_plain and not (others or place.has_devices)
+            is_plain = uuid_ in trees and amounts.keys() <= SERVER_CLASSES and not others
+            devices = place.has_devices if is_plain else True
+            what = "" if devices is False else _ALL
             listed = ", ".join(self._providers.names[root] for root in trees) or "none"
             self._suspects[uuid] = AllocationsOnOtherHost.of(
                 consumer,
                 host=Named(self._hosts.get(host), host),
-                host_alone=host_alone,
-                cause=f"nova says that the server is on {host}; its allocations are on {listed}",
-                repair=f"replace its allocations by those on {host}{'' if host_alone else _ALL}",
+                host_alone=None if devices is None else not devices,
+                cause=f"the list has the server on {host}; its allocations are on {listed}"
+                f"{self._live.unsure}",
+                repair=f"replace its allocations by those on {host}{what}",
             )
 
     def _trees(self, consumer: ListedConsumer) -> Trees:
@@ -287,7 +292,8 @@ class Comparison:
                 consumer=uuid,
                 host=Named(host, self._providers.names.get(host or "", place.host)),
                 host_alone=None if devices is None else not devices,
-                cause=f"the server is on {place.host}, whose capacity can be claimed again",
+                cause=f"the server is on {place.host}, whose capacity can be claimed again"
+                f"{self._live.unsure}",
                 repair=f"create its allocations{_ALL}" if devices else _CREATE,
             )
 

@@ -105,7 +105,7 @@ class ListOfFile:
     ``places`` are by the UUID of the consumer. The list is complete for the consumer types in
     ``types``: consumers of other types are not compared. ``unknown`` is the type of consumers
     without a type. ``listed_at`` is when the listing began (naive UTC): consumers written later
-    are not compared.
+    are not compared. ``unsure`` is what a cause says about moves that the list does not have.
     """
 
     hypervisors: ClassVar[Mapping[str, Hypervisor]] = {}
@@ -113,6 +113,7 @@ class ListOfFile:
     answering: ClassVar[Collection[str]] = ()
     covers_untyped: ClassVar = False
     cell_is_down: ClassVar = False
+    unsure: ClassVar = "; a file does not say whether nova is moving it"
 
     places: Mapping[str, Place]
     listed_at: datetime
@@ -143,6 +144,7 @@ class ListOfNova:
     aggregates: Mapping[str, NovaAggregate] | Unread = field(default_factory=dict)
     cell_is_down: bool = False
     answering: Collection[str] = ()
+    unsure: ClassVar = ""
 
 
 LiveConsumers = ListOfFile | ListOfNova

@@ -58,8 +58,9 @@ class DoubledConsumer(OfConsumer, InLivePlan, code="doubled_consumer"):
 class OfServer(InLivePlan):
     """A server without a claim on its host; a ``migration`` that is over may have this claim.
 
-    ``host_alone`` is whether the server needs nothing but amounts of its host: of other servers,
-    nova-manage refuses to create the allocations, or forgets those of devices and shared storage.
+    ``host_alone`` is whether the server needs nothing but amounts of its host, None if this is not
+    known: of other servers, nova-manage refuses to create the allocations, or forgets those of
+    devices and shared storage.
     """
 
     taken_over: ClassVar[str] = "move the allocations of the migration to the server"
@@ -81,10 +82,12 @@ class OfServer(InLivePlan):
         """Return the command with which the repair begins."""
         if self.migration:
             return super().first_command(commands)
-        if self.host_alone is False:
-            return commands.of_openstack(self.show, self.consumer)
-        option = " --dry-run" if self.host_alone is None else self.option
-        return f"nova-manage placement heal_allocations --instance {self.consumer}{option}"
+        if self.host_alone:
+            return (
+                f"nova-manage placement heal_allocations --instance {self.consumer}{self.option}"
+            )
+        show = "server show" if self.host_alone is None else self.show
+        return commands.of_openstack(show, self.consumer)
 
 
 class AllocationsOnOtherHost(OfConsumer, OfServer, code="allocations_on_other_host"):
@@ -134,6 +137,7 @@ def on_other_hosts(
     down = {root for root in others if names[root] in down_hosts.intersection(sources)}
     if left := [root for root in others if root not in down]:
         cause = f"the instance is on {names[host]}; an evacuation or a migration left the rest"
+        cause += live.unsure
         yield doubled(left, cause=cause, repair=f"remove its allocations outside of {names[host]}")
     for root in sorted(down):
         cause = f"the instance was evacuated to {names[host]}, and {names[root]} is down"

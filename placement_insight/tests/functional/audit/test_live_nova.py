@@ -397,7 +397,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
     )
     assert finding["rows"]["host"] == {"uuid": other.uuid, "name": other.name}
     assert finding["cause"] == (
-        f"nova says that the server is on {other.name}; its allocations are on {host.name}"
+        f"the list has the server on {other.name}; its allocations are on {host.name}"
     )
     assert finding["repair_command"] == (
         f"nova-manage placement heal_allocations --instance {consumer} --force"
@@ -422,7 +422,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
         ({"accel:device_profile": "fpga"}, "", "show"),
         ({"pci_passthrough:alias": "gpu:1"}, "", "show"),
         ({"resources_PCI:CUSTOM_GPU": "1"}, "", "show"),
-        (None, "", "heal"),
+        (None, "", "look"),
         (None, "child", "show"),
         (None, "shared", "show"),
         (None, "device", "show"),
@@ -447,13 +447,14 @@ def test_nova_manage_is_named_only_for_servers_that_need_their_host_alone(
     findings, _ = details(run_audit)
     commands = {each["rows"]["consumer"]: each["repair_command"] for each in findings}
     heal = "nova-manage placement heal_allocations --instance"
-    assert commands[consumer] == (
-        f"{heal} {consumer} --force"
-        if command_ == "heal"
-        else f"openstack resource provider allocation show {consumer}"
-    )
-    of_lost = {"heal": f"{heal} {lost}", "show": f"openstack server show {lost}"}[command_]
-    assert commands[lost] == (f"{heal} {lost} --dry-run" if specs is None else of_lost)
+    expected = {
+        "heal": f"{heal} {consumer} --force",
+        "look": f"openstack server show {consumer}",
+        "show": f"openstack resource provider allocation show {consumer}",
+    }
+    assert commands[consumer] == expected[command_]
+    of_lost = f"{heal} {lost}" if command_ == "heal" else f"openstack server show {lost}"
+    assert commands[lost] == of_lost
 
 
 def test_a_renamed_provider_is_the_host_by_its_uuid(store, host, nova, run_audit):

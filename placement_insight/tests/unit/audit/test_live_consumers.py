@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from placement_insight.audit.consumers.model import ListedConsumer
+from placement_insight.audit.finding import Commands
 from placement_insight.audit.live_consumers import Comparison, live_findings
 from placement_insight.audit.model import (
     AuditedProviders,
@@ -133,10 +134,10 @@ def test_what_the_list_lacks_and_is_not_compared_is_counted_with_the_reason(tmp_
     )
     found = live_findings(consumers, PROVIDERS, options, lambda: None)
     assert [finding.rows["consumer"] for finding in found.findings] == ["orphan"]
-    uncovered = "the list does not cover the consumer type {0} (--type {0})"
+    uncovered = "the list does not cover the consumer type {0} (--type {0}{1})"
     assert [(row.count, row.reason) for row in found.skipped] == [
-        (2, uncovered.format("POD")),
-        (1, uncovered.format("unknown")),
+        (2, uncovered.format("POD", "")),
+        (1, uncovered.format("unknown", ", if the file has the migrations of nova")),
         (2, "written after the list, or while it was read (--grace-minutes)"),
         (1, "younger than 30 minutes (--grace-minutes)"),
     ]
@@ -193,6 +194,18 @@ def test_a_server_whose_host_is_not_known_may_run_on_a_claim(place: Place, own):
     assert [each.text for each in skips(comparison, "orphaned_consumer")] == [
         "orphaned_consumer left out: a server without a claim on its host may run on it"
     ]
+
+
+def test_a_file_does_not_say_whether_a_server_is_being_moved():
+    """No command overwrites the claim on the target of a live migration in progress."""
+    moved, lost = consumer("a", "cn2"), "b"
+    live = ListOfFile({"a": RunsOn("cn1"), lost: RunsOn("cn1")}, AT)
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add([moved])
+    for finding in comparison.of_consumers(with_orphans=True):
+        assert finding.cause.endswith("; a file does not say whether nova is moving it")
+        shown = f"openstack server show {finding.consumer}"
+        assert finding.first_command(Commands()) == shown
 
 
 def skips(comparison, code):
