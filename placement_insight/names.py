@@ -66,7 +66,7 @@ def uuid_of(name: str, names: Names, kind: str, roots: Container[str] = ()) -> s
         raise UnknownName(printable(f"{name} is the name of {len(found)} {kind}s: {listed}."))
     nearest = ", ".join(nearest_names(name, names.values()))
     first = min(names.values(), default="")
-    number = f" There are {len(names)}, such as {first}." if names else f" There are no {kind}s."
+    number = f" Known: {len(names)}, such as {first}." if names else f" There are no {kind}s."
     similar = f" Similar names: {nearest}." if nearest else number
     name = name or "''"
     raise UnknownName(printable(f"No {kind} has the name {name}.{similar}"))

@@ -44,7 +44,14 @@ from placement_insight.audit.model import (
     listed_hypervisors,
     young,
 )
-from placement_insight.audit.pairs import MOVING, NO_PROVIDER, NOT_COMPARED, Claimants, Held
+from placement_insight.audit.pairs import (
+    LOST,
+    MOVING,
+    NO_PROVIDER,
+    NOT_COMPARED,
+    Claimants,
+    Held,
+)
 from placement_insight.audit.servers import (
     AllocationsOnOtherHost,
     DoubledConsumer,
@@ -139,12 +146,16 @@ class Comparison:
     ) -> None:
         self._live, self._providers = live, providers
         self._before, self._young = before, young
-        # A provider may be renamed: nova has the name of its UUID.
+        # A provider may be renamed: nova has the name of its UUID, and another host its name.
         names = providers.names
         hypervisors_ = listed_hypervisors(live)
         of_nova = {each.name: uuid for uuid, each in hypervisors_.items()}
         self._hosts = {name: uuid for uuid, name in names.items()}
-        self._hosts |= {name: uuid for name, uuid in of_nova.items() if uuid in names}
+        self._hosts |= {
+            name: uuid
+            for name, uuid in of_nova.items()
+            if uuid in names or self._hosts.get(name) in hypervisors_
+        }
         self._known_names = self._hosts.keys() | of_nova.keys()
         self._answering = _in_trees(providers, live.answering)
         listed = _in_trees(providers, of_nova, hypervisors_)
@@ -224,6 +235,8 @@ class Comparison:
         trees = self._trees(consumer)
         if root is None or root not in trees:
             return self._compare_elsewhere(consumer, place, trees, too_new)
+        if trees.keys() - {root} & self._providers.lost:
+            self.skipped[NotCompared, DoubledConsumer.code, LOST] += 1
         doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
         hypervisors_ = self._live.hypervisors
         if doubled and isinstance(place, Moves):
@@ -244,6 +257,8 @@ class Comparison:
         self._claimants.add(uuid, self._hosts.get(host), consumer)
         if isinstance(place, Moves):
             self.skipped[NotCompared, code, MOVING] += 1
+        elif trees.keys() & self._providers.lost:
+            self.skipped[NotCompared, code, LOST] += 1
         elif host not in self._known_names:
             self.skipped[NotCompared, code, NO_PROVIDER] += 1
         elif too_new:
@@ -258,7 +273,7 @@ class Comparison:
                 consumer,
                 host=Named(self._hosts.get(host), host),
                 host_alone=None if devices is None else not devices,
-                cause=f"the list has the server on {host}; its allocations are on {listed}"
+                cause=f"the server is on {host}; its allocations are on {listed}"
                 f"{self._live.unsure}",
                 repair=f"replace its allocations by those on {host}{what}",
             )

@@ -198,7 +198,8 @@ class AuditedProviders(NamedTuple):
     ``disabled`` those with the trait of disabled hosts. ``roots`` has the UUID of the host that
     each provider is a part of, or of the root of its tree. ``aggregates`` has the UUIDs of the
     aggregates of each provider that is in one. ``consumers_without_row`` have allocations, which
-    no list of consumers has. Of providers ``without_root``, their names alone are known.
+    no list of consumers has. Of providers ``without_root``, their names alone are known;
+    those ``without_parent`` have the names of children.
     """
 
     names: Mapping[str, str]
@@ -208,6 +209,7 @@ class AuditedProviders(NamedTuple):
     disabled: Collection[str] = ()
     consumers_without_row: Collection[str] = ()
     without_root: Collection[str] = ()
+    without_parent: Collection[str] = ()
 
     def in_trees(self, parents: Mapping[str, str | None]) -> Self:
         """Return the providers with the roots that follow from their parents.
@@ -215,6 +217,11 @@ class AuditedProviders(NamedTuple):
         They are right even if stored roots are not, and for a host below another one.
         """
         return self._replace(roots={uuid: self._top(uuid, parents) for uuid in self.names})
+
+    @property
+    def lost(self) -> set[str]:
+        """The UUIDs of roots, as in ``roots``, that may be a part of any host."""
+        return {*self.without_root, *self.without_parent}.difference(self.hosts)
 
     def _top(self, uuid: str, parents: Mapping[str, str | None]) -> str:
         visited = {uuid}

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
+from placement.core.text import nouns
 from placement_insight.audit.consumers.model import UNKNOWN_TYPE
 from placement_insight.audit.finding import (
     NOTICE,
@@ -16,7 +17,7 @@ from placement_insight.audit.finding import (
     Named,
     OfProvider,
 )
-from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedState
+from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedProvider, AuditedState
 from placement_insight.names import short_name
 
 _TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
@@ -67,16 +68,25 @@ def lost_parents(state: AuditedState) -> Iterator[LostParent]:
     A root in an aggregate of the host may share with it, as storage does.
     """
     providers, aggregates = state.providers.values(), state.aggregates
-    hosts = {short_name(each.name): each for each in providers if each.uuid in state.hosts}
+    hosts = [each for each in providers if each.uuid in state.hosts]
+    by_name = {short_name(each.name): each for each in hosts}
+    by_name |= {each.name.lower(): each for each in hosts}
     for provider in providers:
         if provider.parent_id is None and provider.uuid not in state.hosts:
-            for separator in re.finditer("[:_]", provider.name):
-                host = hosts.get(short_name(provider.name[: separator.start()]))
-                own = set(aggregates.get(provider.uuid, ()))
-                if host and own.isdisjoint(aggregates.get(host.uuid, ())):
-                    cause = f"no request finds it together with {host.name}: it has no parent"
-                    yield LostParent(provider=provider.named, host=host.named, cause=cause)
-                    break
+            host = _host_of(provider.name, by_name)
+            own = set(aggregates.get(provider.uuid, ()))
+            if host and own.isdisjoint(aggregates.get(host.uuid, ())):
+                cause = f"no request finds it together with {host.name}: it has no parent"
+                yield LostParent(provider=provider.named, host=host.named, cause=cause)
+
+
+def _host_of(name: str, hosts: Mapping[str, AuditedProvider]) -> AuditedProvider | None:
+    """Return the host with the longest name that the name of a child begins with."""
+    for separator in reversed(list(re.finditer("[:_]", name))):
+        prefix = name[: separator.start()]
+        if host := hosts.get(prefix.lower()) or hosts.get(short_name(prefix)):
+            return host
+    return None
 
 
 class HostWithoutAggregate(OfProvider, code="host_without_aggregate", level=NOTICE):
@@ -172,7 +182,8 @@ def similar_types(state: AuditedState) -> Iterator[SimilarTypes]:
         similar = get_close_matches(stem, by_stem, n=1, cutoff=_SIMILAR)
         if similar and numbers[name]:
             other = by_stem[similar[0]]
-            cause = f"{numbers[other]} consumers have the type {other}"
+            number = numbers[other]
+            cause = f"{number} {nouns(number, 'consumer')} of the type {other}"
             yield SimilarTypes(type=name, consumers=numbers[name], similar_to=other, cause=cause)
         elif position < _MOST_USED:
             by_stem.setdefault(stem, name)

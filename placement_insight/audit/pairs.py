@@ -25,6 +25,7 @@ from placement_insight.audit.model import (
 
 MOVING: Final = "nova is building, moving or changing the server"
 NO_PROVIDER: Final = "no provider is the host of the server"
+LOST: Final = "a provider of its allocations has lost its parent"
 NOT_COMPARED: Final = "its server is not compared, and may run on it"
 _AMBIGUOUS: Final = "a server without a claim on its host may run on it"
 
@@ -43,9 +44,9 @@ class Claimants:
     """
 
     def __init__(self, live: LiveConsumers, providers: AuditedProviders) -> None:
-        self._live, self._roots = live, providers.roots
+        self._live, self._roots, self._lost = live, providers.roots, providers.lost
         self._without: dict[str, dict[str, ListedConsumer | None]] = defaultdict(dict)
-        self._unplaced = set[str]()
+        self._placed, self._unplaced = set[str](), set[str]()
         self._hidden: dict[str | None, set[frozenset[str]]] = defaultdict(set)
         self.changed = set[str]()
 
@@ -56,6 +57,7 @@ class Claimants:
             self._unplaced.add(server)
             self.add_hidden(consumer)
         else:
+            self._placed.add(server)
             self._without[root][server] = consumer
 
     def add_hidden(self, consumer: ListedConsumer | None) -> None:
@@ -73,15 +75,16 @@ class Claimants:
     def _needing(self, trees: frozenset[str], server: str) -> str | Held | None:
         """Return the server of a migration if it needs the claim of the migration."""
         is_without = any(server in self._without.get(root, ()) for root in trees)
+        is_lost = server not in self._unplaced and not trees.isdisjoint(self._lost)
         match self._live.places.get(server):
             case _ if server in self.changed:
                 return Held(NOT_COMPARED)
-            case RunsOn() | Moves() if server in self._unplaced:
-                return Held(NO_PROVIDER)
             case RunsOn() if is_without:
                 return server
             case Moves() if is_without:
                 return Held(MOVING)
+            case RunsOn() | Moves() if server in (self._placed if is_lost else self._unplaced):
+                return Held(LOST if is_lost else NO_PROVIDER)
             case Hidden(reason):
                 return Held(reason)
             case _:
@@ -102,6 +105,7 @@ class Claimants:
         match possible:
             case [(uuid, server)] if server and not is_hidden and _sums(server) == _sums(claim):
                 return uuid
+        is_hidden |= bool(self._placed and trees & self._lost)
         return Held(_AMBIGUOUS) if possible or is_hidden else None
 
     def _trees(self, providers: Iterable[str]) -> frozenset[str]:

@@ -24,6 +24,7 @@ from placement_insight.audit.model import (
     LeftOut,
     young,
 )
+from placement_insight.audit.names import lost_parents
 from placement_insight.audit.sql import read_state
 from placement_insight.audit.trees import EditedProvider, trees
 from placement_insight.history.sql import changes_of_kind
@@ -87,10 +88,17 @@ def _providers(state: AuditedState) -> AuditedProviders:
     uuids = {provider.id: provider.uuid for provider in providers}
     names = {provider.uuid: provider.name for provider in providers}
     parents = {each.uuid: uuids.get(each.parent_id or 0) for each in providers}
-    parents |= {str(each.provider.uuid): each.expected_parent for each in trees(state)}
-    lone = state.lone_allocations.keys()
-    audited = AuditedProviders(names, {}, state.hosts, state.aggregates, state.disabled, lone)
-    return audited.in_trees(parents)
+    faulty = {str(each.provider.uuid): each for each in trees(state)}
+    return AuditedProviders(
+        names,
+        {},
+        state.hosts,
+        state.aggregates,
+        state.disabled,
+        state.lone_allocations.keys(),
+        {uuid for uuid, each in faulty.items() if each.root is None},
+        {str(each.provider.uuid) for each in lost_parents(state)},
+    ).in_trees({**parents, **{uuid: each.expected_parent for uuid, each in faulty.items()}})
 
 
 def edited_providers(stored: Snapshot, served: Snapshot) -> Iterator[EditedProvider]:

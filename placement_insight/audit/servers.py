@@ -130,16 +130,21 @@ def on_other_hosts(
         root
         for root, tree in trees.items()
         if root != host
+        and root not in providers.lost
         and (root in providers.hosts or any(classes & amounts.keys() for amounts in tree.values()))
     ]
     sources = live.evacuated.get(consumer.uuid.lower(), ())
     down_hosts = {each.name for each in listed_hypervisors(live).values() if each.is_down}
     down = {root for root in others if names[root] in down_hosts.intersection(sources)}
-    if left := [root for root in others if root not in down]:
+    hosts = {*providers.hosts, *listed_hypervisors(live)}
+    shared = [root for root in others if down and root not in hosts]
+    if left := [root for root in others if root not in {*down, *shared}]:
         cause = f"the instance is on {names[host]}; an evacuation or a migration left the rest"
         cause += live.unsure
         yield doubled(left, cause=cause, repair=f"remove its allocations outside of {names[host]}")
     for root in sorted(down):
         cause = f"the instance was evacuated to {names[host]}, and {names[root]} is down"
-        repair = f"none: nova removes the allocations when {names[root]} returns"
-        yield doubled([root], cause=cause, repair=repair, ends=True)
+        storage = "".join(f"; audit again then for {names[each]}" for each in shared)
+        repair = f"none: nova removes the allocations when {names[root]} returns{storage}"
+        yield doubled([root, *shared], cause=cause, repair=repair, ends=True)
+        shared = []

@@ -14,6 +14,7 @@ from placement_insight.audit.finding import NOTICE, Commands, Finding
 from placement_insight.audit.kinds import Audit, in_order
 from placement_insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
 from placement_insight.audit.model import FOUND, AuditedProviders, Skipped
+from placement_insight.audit.names import LostParent
 from placement_insight.audit.text import (
     Group,
     by_provider,
@@ -144,6 +145,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             self._with_trait(DISABLED),
             {each.consumer for each in stored if isinstance(each, MissingConsumer)},
             faulty.keys() - names.keys(),
+            {str(each.provider.uuid) for each in stored if isinstance(each, LostParent)},
         ).in_trees({**parents, **{uuid: each.expected_parent for uuid, each in faulty.items()}})
         consumers = map(ListedConsumer.from_json, client.consumers(self.app, {"limit": _PAGE}))
         manager = self.app.client_manager

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
-from placement.core.text import printable
+from placement.core.text import nouns, printable
 from placement_insight.cli.command import add_options
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
@@ -122,4 +122,5 @@ def fleet_line(host: Response) -> str:
     >>> fleet_line({"name": "cn1", "hosts": 10})
     '10 hosts like cn1'
     """
-    return (f"{host['hosts']} hosts like " if "hosts" in host else "") + printable(host["name"])
+    added = f"{host['hosts']} {nouns(host['hosts'], 'host')} like " if "hosts" in host else ""
+    return added + printable(host["name"])

@@ -111,7 +111,7 @@ def plan_drain(request: Request) -> webob.Response:
         drained = with_children(snapshot, tops)
         if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
             raise BadRequest(
-                f"The {len(tops)} providers have {count} consumers; a plan has at most "
+                f"The request selects {count} consumers; a plan has at most "
                 f"{sql.MOST_CONSUMERS}. Name fewer providers."
             )
         holders = short.paced(sql.holders(services.store, view, drained, short, states_of(body)))

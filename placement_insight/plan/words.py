@@ -170,7 +170,8 @@ def grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
     for reason, subjects in ordered[:_MOST_LINES]:
         yield f"{subjects[0] if len(subjects) == 1 else len(subjects)}: {reason}"
     if len(ordered) > _MOST_LINES:
-        yield f"{len(ordered) - _MOST_LINES} more reasons"
+        more = len(ordered) - _MOST_LINES
+        yield f"{more} more {nouns(more, 'reason')}"
 
 
 def _verb(count: int, verb: str = "do") -> str:

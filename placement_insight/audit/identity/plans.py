@@ -7,6 +7,7 @@ from typing import Final
 
 from placement.core.capacity import fits, integer_capacity
 from placement.core.model import Inventory, ProviderSummary
+from placement.core.text import nouns
 from placement.db.store import Store
 from placement.exception import BadRequest
 from placement.objects import inventory, usage
@@ -59,12 +60,17 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
     for provider in (*match.descendants, match.provider):
         if provider.consumers:
             raise CannotPlan(
-                f"Cannot retire provider {match.provider.uuid}: {provider.consumers} consumers "
-                f"have allocations on {provider.name} ({provider.uuid}). Move them with --adopt, "
-                "or remove allocations of servers that do not exist with `openstack placement "
-                "audit`."
+                f"Cannot retire provider {match.provider.uuid}: {_held(provider)}. Move them with "
+                "--adopt, or remove allocations of servers that do not exist with `openstack "
+                "placement audit`."
             )
     return [_deletion(provider) for provider in (*match.descendants, match.provider)]
+
+
+def _held(provider: ProviderSummary) -> str:
+    number = provider.consumers
+    consumers = f"{number} {nouns(number, 'consumer')}"
+    return f"{provider.name} ({provider.uuid}) has allocations of {consumers}"
 
 
 def adopt(store: Store, identity: Identity, uuid: str) -> Sequence[Action]:
@@ -79,9 +85,10 @@ def adopt(store: Store, identity: Identity, uuid: str) -> Sequence[Action]:
     if reasons := list(_refusals(store, consumers, source.provider, target)):
         raise CannotPlan(
             f"Provider {target.uuid} cannot adopt the allocations of {len(reasons)} of "
-            f"{len(consumers)} consumers: {'; '.join(reasons[:MOST_REASONS])}"
-            f"{'; ...' if reasons[MOST_REASONS:] else ''}. Wait for nova-compute to report the "
-            "inventories, raise the capacity, or move these servers first."
+            f"{len(consumers)} {nouns(len(consumers), 'consumer')}: "
+            f"{'; '.join(reasons[:MOST_REASONS])}{'; ...' if reasons[MOST_REASONS:] else ''}. "
+            "Wait for nova-compute to report the inventories, raise the capacity, or move these "
+            "servers first."
         )
     moves = [
         MoveAllocations(
@@ -115,9 +122,9 @@ def _check_adoption(identity: Identity, source: Match, target: ProviderSummary) 
     for descendant in source.descendants:
         if descendant.consumers:
             raise CannotPlan(
-                f"Cannot adopt provider {source.provider.uuid}: {descendant.consumers} consumers "
-                f"have allocations on its descendant {descendant.name} ({descendant.uuid}), and "
-                "the corresponding provider is unknown. Move or delete these servers first."
+                f"Cannot adopt provider {source.provider.uuid}: its descendant "
+                f"{_held(descendant)}, and the corresponding provider is unknown. Move or delete "
+                "these servers first."
             )
 
 

@@ -397,7 +397,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
     )
     assert finding["rows"]["host"] == {"uuid": other.uuid, "name": other.name}
     assert finding["cause"] == (
-        f"the list has the server on {other.name}; its allocations are on {host.name}"
+        f"the server is on {other.name}; its allocations are on {host.name}"
     )
     assert finding["repair_command"] == (
         f"nova-manage placement heal_allocations --instance {consumer} --force"

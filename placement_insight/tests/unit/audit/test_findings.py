@@ -252,6 +252,15 @@ def test_a_root_with_the_name_of_a_child_has_lost_its_parent(name, host):
     assert codes(providers=by_id(*hosts, provider(2, name, root=1, parent=1))) == []
 
 
+@pytest.mark.parametrize("name", ["cn1.b", "cn1.a_2"])
+def test_a_lost_child_belongs_to_the_host_whose_whole_name_it_has(name):
+    """Hosts of two domains have one short name; the name of a host begins that of another."""
+    hosts = [provider(1, "cn1.a"), provider(3, name)]
+    for order in (hosts, hosts[::-1]):
+        finding = only(providers=by_id(*order, provider(2, f"{name}:agent")))
+        assert (finding.code, finding.host.name) == ("lost_parent", name)
+
+
 def test_a_root_in_an_aggregate_of_the_host_may_share_with_it():
     providers = by_id(provider(1, "cn1"), provider(2, "cn1_nfs"))
     together = {"uuid-1": {"az", "nfs"}, "uuid-2": {"nfs"}}

@@ -256,3 +256,115 @@ def test_nova_has_a_host_that_no_provider_is():
     assert [each.text for each in skips(comparison, "orphaned_consumer")] == [
         "orphaned_consumer left out: no provider is the host of the server"
     ]
+
+
+LOST = PROVIDERS._replace(
+    names={**PROVIDERS.names, "lost": "cn1_numa1"},
+    roots={**PROVIDERS.roots, "lost": "lost"},
+    without_parent={"lost"},
+)
+
+
+def of_nova(*consumers, hosts, providers=PROVIDERS, hypervisors=None, **others):
+    """Return a comparison with a list of nova, in which nothing changes."""
+    places = {uuid: RunsOn(host) for uuid, host in hosts.items()}
+    live = ListOfNova(
+        places,
+        AT,
+        BOTH_TYPES,
+        hypervisors or {name: Hypervisor(name) for name in ("cn1", "cn2")},
+        **{"servers_of": {}, **others},
+        current_places=lambda uuids: {uuid: places[uuid] for uuid in uuids if uuid in places},
+        service_of=lambda _hypervisor: None,
+    )
+    comparison = Comparison(live, providers, AT + SECOND, young(30))
+    comparison.add(consumers)
+    return comparison
+
+
+def of_file(*consumers, hosts, providers=PROVIDERS, **_):
+    places: dict[str, Place] = {uuid: RunsOn(host) for uuid, host in hosts.items()}
+    comparison = Comparison(ListOfFile(places, AT, BOTH_TYPES), providers, AT + SECOND, young(30))
+    comparison.add(consumers)
+    return comparison
+
+
+def test_a_provider_without_root_may_be_a_part_of_any_host_unless_it_is_one():
+    lost = AuditedProviders({}, {}, {"host"}, without_root={"a", "host"}, without_parent={"b"})
+    assert lost.lost == {"a", "b"}
+
+
+@pytest.mark.parametrize("compare", [of_nova, of_file])
+@pytest.mark.parametrize(
+    ("providers", "code"),
+    [(["lost"], "allocations_on_other_host"), (["cn1", "lost"], "doubled_consumer")],
+)
+def test_allocations_on_a_provider_that_lost_its_tree_are_not_compared(compare, providers, code):
+    """Its parent and its root were removed: it may be a part of the host of the server."""
+    comparison = compare(consumer("a", *providers), hosts={"a": "cn1"}, providers=LOST)
+    assert comparison.of_consumers(with_orphans=True) == []
+    assert [each.text for each in skips(comparison, code)] == [
+        f"not compared for {code}: a provider of its allocations has lost its parent"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("compare", "reason"),
+    [
+        (of_nova, "a provider of its allocations has lost its parent"),
+        (of_file, "a server without a claim on its host may run on it"),
+    ],
+)
+def test_a_claim_on_a_provider_that_lost_its_tree_may_be_that_of_its_server(compare, reason):
+    """A migration to cn2 was aborted; nothing shows that the claim is not on cn1."""
+    own, migration = consumer("a", "cn2"), consumer("m", "lost", type="MIGRATION")
+    comparison = compare(
+        *(own, migration), hosts={"a": "cn1"}, providers=LOST, servers_of={"m": "a"}
+    )
+    found = comparison.of_consumers(with_orphans=True)
+    assert [(each.consumer, each.migration) for each in found] == [("a", None)]
+    assert [each.text for each in skips(comparison, "orphaned_consumer")] == [
+        f"orphaned_consumer left out: {reason}"
+    ]
+
+
+def test_a_migration_on_a_lost_provider_is_an_orphan_beside_the_claim_of_its_server():
+    own, migration = consumer("a", "cn1"), consumer("m", "lost", type="MIGRATION")
+    comparison = of_nova(
+        *(own, migration), hosts={"a": "cn1"}, providers=LOST, servers_of={"m": "a"}
+    )
+    found = comparison.of_consumers(with_orphans=True)
+    assert [(each.code, each.consumer) for each in found] == [("orphaned_consumer", "m")]
+
+
+def test_the_old_name_of_a_renamed_host_means_the_host_that_has_it_now():
+    """The provider "cn1" has another name in nova, where a host without provider is cn1."""
+    hypervisors = {"cn1": Hypervisor("renamed"), "new": Hypervisor("cn1")}
+    comparison = of_nova(
+        consumer("a", "cn1"), hosts={"a": "renamed", "b": "cn1"}, hypervisors=hypervisors
+    )
+    (found,) = comparison.of_consumers(with_orphans=True)
+    assert (found.consumer, found.host.uuid, found.host.name) == ("b", "new", "cn1")
+
+
+def test_an_evacuation_with_the_storage_of_its_source_is_one_finding():
+    """Nova does not remove the allocations on the storage; the audit finds them afterwards."""
+    comparison = of_nova(
+        consumer("a", "cn1", "cn2", "nfs"),
+        hosts={"a": "cn2"},
+        providers=STORAGE,
+        hypervisors={"cn1": Hypervisor("cn1", is_down=True), "cn2": Hypervisor("cn2")},
+        evacuated={"a": {"cn1"}},
+    )
+    (found,) = comparison.of_consumers(with_orphans=True)
+    assert (found.ends, found.providers) == (True, ["cn1", "nfs"])
+    assert found.repair.endswith("when cn1 returns; audit again then for nfs")
+
+
+def test_the_host_of_a_server_is_said_in_the_same_words_for_a_file_and_for_nova():
+    causes = [
+        compare(consumer("a", "cn2"), hosts={"a": "cn1"}).of_consumers(with_orphans=True)[0].cause
+        for compare in (of_nova, of_file)
+    ]
+    cause = "the server is on cn1; its allocations are on cn2"
+    assert causes == [cause, f"{cause}; a file does not say whether nova is moving it"]

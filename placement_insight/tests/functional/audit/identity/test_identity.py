@@ -285,7 +285,7 @@ def test_adopt_checks_when_planning_what_apply_would_refuse(store, run, tmp_path
         claim(store, server, resources)
         status, output, errors = run("identity", "cn1.example.org", "--plan", plan, "--adopt", old)
         assert (status, output) == (1, "")
-        assert f"cannot adopt the allocations of 1 of 1 consumers: {server}: " in errors
+        assert f"cannot adopt the allocations of 1 of 1 consumer: {server}: " in errors
         assert reason in errors
         allocation.delete(store, server)
     for _ in range(2):
@@ -342,7 +342,7 @@ def test_what_cannot_be_planned_is_a_sentence(store, run, tmp_path):
         (["nobody", "--plan", plan, "--retire", old], "the name nobody. Matching providers: none"),
         (["cn1", "--plan", plan, "--retire", elsewhere], "does not match the name cn1"),
         (["cn1", "--plan", plan, "--retire", old], "Cannot retire provider"),
-        (["cn1", "--plan", plan, "--adopt", old], "on its descendant child"),
+        (["cn1", "--plan", plan, "--adopt", old], "its descendant child"),
         (["cn1", "--plan", plan, "--adopt", now], "has the name cn1 already"),
         (["CN1.org", "--plan", plan, "--adopt", old], "No provider has exactly the name CN1.org"),
         (["cn1", "--plan", plan, "--rename", old, "cn1"], f"provider {now} has the name cn1"),
