@@ -235,7 +235,6 @@ insight_changes = sa.Table(
     ),
     sa.Index("insight_changes_provider_uuid_idx", "provider_uuid", "id"),
     sa.Index("insight_changes_consumer_uuid_idx", "consumer_uuid", "id"),
-    sa.Index("insight_changes_created_at_idx", "created_at"),
     sa.Index("insight_changes_request_id_idx", "request_id"),
     sa.Index("insight_changes_global_request_id_idx", "global_request_id"),
     info=_OURS,

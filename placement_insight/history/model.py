@@ -79,15 +79,18 @@ def subject_of(change: Change | OtherChange) -> tuple[str | None, str | None, st
     return None, None, None
 
 
-def columns_of(change: Change) -> Mapping[str, str]:
-    """Return the columns of a change that are not NULL; every database can store its JSON."""
+def columns_of(change: Change) -> Mapping[str, str | None]:
+    """Return the columns of a change; every database can store its JSON."""
     provider, consumer, name = subject_of(change)
     if consumer is not None:
         uuids = uuids_of(change)
         provider = uuids.pop() if len(uuids) == 1 else None
-    uuids_by_column = {"provider_uuid": provider, "consumer_uuid": consumer}
-    present = {column: uuid for column, uuid in uuids_by_column.items() if uuid is not None}
-    return {"kind": change.kind, "change": _ENCODE((name, change.before, change.after)), **present}
+    return {
+        "kind": change.kind,
+        "provider_uuid": provider,
+        "consumer_uuid": consumer,
+        "change": _ENCODE((name, change.before, change.after)),
+    }
 
 
 def change_of(kind: str, provider: str, consumer: str, text: str) -> Change | OtherChange:

@@ -16,7 +16,6 @@ from placement.db.store import Store
 from placement.db.transaction import ChangeObserver
 from placement.db.writes import Write
 from placement_insight.history import sql
-from placement_insight.history.model import columns_of
 
 LOG = logging.getLogger(__name__)
 
@@ -40,16 +39,14 @@ class History(ChangeObserver):
         self._pruning = threading.Lock()
 
     def start(self) -> None:
-        """Record that the history begins, or remove what is too old; without history, all.
+        """Record that the history begins; the first write removes what the last process did not.
 
         If this fails, for example on a read-only database, the process serves reads.
         """
+        self._unpruned = self._prune_after + 1
         try:
             if self._rows:
                 sql.begin(self._store)
-                sql.prune(self._store, self._rows, _BATCH)  # the last process possibly did not
-            else:
-                sql.clear(self._store, _BATCH)
         except _FAILURES as error:
             reason = first_line(error)
             LOG.warning("insight_changes cannot be prepared: %s. Restart the process.", reason)
@@ -58,11 +55,9 @@ class History(ChangeObserver):
         """Return the writes that record changes of the current request, or of a command."""
         if not self._rows:
             return ()
-        author = _author()
         recorded = tuple(changes)
         self._unpruned += len(recorded)
-        rows = ({**author, **columns_of(change)} for change in recorded)
-        return [*sql.insertions(rows), *sql.references(recorded)]
+        return sql.insertions(_author(), recorded)
 
     def after_write(self) -> None:
         """Remove the oldest records in another thread, if there have been enough new ones."""
@@ -88,10 +83,8 @@ def _in_thread(work: Callable[[], None]) -> None:
 
 
 def _author() -> dict[str, object]:
-    """Return the columns of the request of this thread, if there is one."""
-    columns: dict[str, object] = {"created_at": utcnow()}
-    if context := get_current():
-        for name in sql.AUTHOR:
-            if text := getattr(context, name):
-                columns[name] = text[:_LONGEST_ID]
-    return columns
+    """Return the columns of the request of this thread; None without a request, or a value."""
+    context = get_current()
+    texts = {name: getattr(context, name, None) or "" for name in sql.AUTHOR}
+    ids = {name: text[:_LONGEST_ID] or None for name, text in texts.items()}
+    return {"created_at": utcnow(), **ids}

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -27,7 +26,7 @@ from placement.db.tables import insight_change_providers, insight_changes, resou
 from placement.db.transaction import Transaction
 from placement.db.writes import Write, chunks
 from placement_insight.history.causes import Question, Recorded
-from placement_insight.history.model import LARGEST_ID, Record, change_of, uuids_of
+from placement_insight.history.model import Record, change_of, columns_of, uuids_of
 
 _START: Final = "start"
 _MOST: Final = 1000
@@ -49,6 +48,13 @@ _REFER = (
     )
 )
 _IDS = sa.select(_columns.id)
+_NEWEST_ID = _IDS.order_by(_columns.id.desc()).limit(1)
+_NEXT = (
+    sa.select(_columns.id, _at)
+    .where(_columns.id > sa.bindparam("last"))
+    .order_by(_columns.id)
+    .limit(1)
+)
 _EXTENT = sa.select(sa.func.count(), sa.func.min(_columns.id)).select_from(insight_changes)
 _OF_OTHERS, _OF_ALLOCATIONS = _columns.consumer_uuid.is_(None), _columns.consumer_uuid.is_not(None)
 _NEWEST_FIRST = (
@@ -71,25 +77,26 @@ class Filter:
     limit: int = 100
 
 
-def insertions(rows: Iterable[Mapping[str, object]]) -> list[Write]:
-    """Return the writes that insert rows, which may have different columns, in their order."""
-    alike = (group for _, group in groupby(rows, key=lambda row: row.keys()))
-    return [Write(_INSERT, chunk) for group in alike for chunk in chunks(group)]
+def insertions(author: Mapping[str, object], changes: Sequence[Change]) -> list[Write]:
+    """Return the writes that insert changes, and refer to those of several providers.
 
-
-def references(changes: Iterable[Change]) -> list[Write]:
-    """Return the writes that refer to inserted changes of allocations on several providers."""
+    ``author`` has the columns of the request, None without a value.
+    """
+    rows = [{**author, **columns_of(change)} for change in changes]
     several = {
         change.consumer_uuid: uuids
         for change in changes
         if isinstance(change, AllocationsChange) and len(uuids := uuids_of(change)) > 1
     }
-    rows = [
+    references = [
         {"of_consumer": consumer, "provider_uuid": uuid}
         for consumer, uuids in several.items()
         for uuid in sorted(uuids)
     ]
-    return [Write(_REFER, chunk) for chunk in chunks(rows)]
+    return [
+        *(Write(_INSERT, chunk) for chunk in chunks(rows)),
+        *(Write(_REFER, chunk) for chunk in chunks(references)),
+    ]
 
 
 def begin(store: Store) -> None:
@@ -99,7 +106,7 @@ def begin(store: Store) -> None:
     if missing:
         row = {"created_at": utcnow(), "kind": _START, "change": ""}
         rows = [{**row, "consumer_uuid": uuid} for uuid in missing]
-        store.write(lambda tx: tx.execute_all(insertions(rows)))
+        store.write(lambda tx: tx.execute_all([Write(_INSERT, rows)]))
 
 
 def _starts() -> Iterator[tuple[str | None, sa.ColumnElement[bool]]]:
@@ -107,16 +114,8 @@ def _starts() -> Iterator[tuple[str | None, sa.ColumnElement[bool]]]:
     yield "", _OF_ALLOCATIONS
 
 
-def clear(store: Store, at_most: int) -> None:
-    """Remove all rows, in transactions of at most so many."""
-    with store.read() as tx:
-        is_empty = tx.connection.execute(_IDS.limit(1)).first() is None
-    if not is_empty:
-        _remove_all(store, sa.true(), at_most)
-
-
 def prune(store: Store, keep: int, at_most: int) -> None:
-    """Remove all but the newest rows of allocations, and of others, as ``clear`` does.
+    """Remove all but the newest rows of allocations, and of others; some in each transaction.
 
     Cost: counts both in an index, and reads the rows in excess.
     """
@@ -238,16 +237,30 @@ def _conditions(tx: Transaction, filters: Filter) -> Iterator[sa.ColumnElement[b
     # MariaDB finds rows by a constant id, and not by that of a subquery
     if filters.since is not None:
         tolerance = min(_CLOCKS_DIFFER, filters.since - datetime.min)
-        older = _IDS.where(_at < filters.since - tolerance).order_by(_at.desc())
-        yield _columns.id > (tx.connection.scalar(older.limit(1)) or 0)
+        yield _columns.id > _last_before(tx, filters.since - tolerance)
         yield _at >= filters.since
     if filters.until is not None:
         tolerance = min(_CLOCKS_DIFFER, datetime.max - filters.until)
-        newer = _IDS.where(_at > filters.until + tolerance).order_by(_at)
-        yield _columns.id < (tx.connection.scalar(newer.limit(1)) or LARGEST_ID)
+        yield _columns.id <= _last_before(tx, filters.until + tolerance)
         yield _at < filters.until
     if filters.before is not None:
         yield _columns.id < filters.before
+
+
+def _last_before(tx: Transaction, time: datetime) -> int:
+    """Return the id of the last row before a time, or 0.
+
+    Cost: about 20 rows, each by its id. An index by time would cost every write.
+    """
+    low, high = 0, tx.connection.scalar(_NEWEST_ID) or 0
+    while low < high:
+        middle = (low + high) // 2
+        row = tx.connection.execute(_NEXT, {"last": middle}).first()
+        if row is not None and row.created_at < time:
+            low = row.id
+        else:
+            high = middle
+    return low
 
 
 def _of_requests(id_: str | None) -> list[sa.ColumnElement[bool]]:

@@ -3,7 +3,7 @@
 import pytest
 import webtest
 
-from placement_insight.history.observer import History
+from placement_insight.history import sql
 
 HOST, GPU, AGGREGATE, CONSUMER, OTHER = (
     f"{letter * 8}-0000-4000-8000-000000000001" for letter in "abcde"
@@ -187,7 +187,7 @@ def test_what_older_records_than_those_of_allocations_say_of_usage_is_not_known(
     put(http, "traits", traits=[])
     for generation in (None, *range(1, 9)):
         claim(http, 1 + (generation or 0) % 2, generation=generation)
-    History(store, 4, lambda work: work()).start()  # removes the oldest of allocations
+    sql.prune(store, 4, 1000)  # removes the oldest of allocations
     assert explained(http, "resources=VCPU:38") == [None]
     assert explained(http, "resources=VCPU:1&required=CUSTOM_T") == ["cn1: trait CUSTOM_T removed"]
 
@@ -195,7 +195,7 @@ def test_what_older_records_than_those_of_allocations_say_of_usage_is_not_known(
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_without_history_nothing_is_said(http, store):
     put(http, "traits", traits=[])
-    History(store, 0).start()
+    sql.prune(store, 0, 1000)
     assert explained(http, "resources=VCPU:1&required=CUSTOM_T") == [None]
 
 

@@ -4,7 +4,7 @@ import pytest
 import webtest
 
 from placement.db.clocks import utcnow
-from placement_insight.history import sql
+from placement.db.tables import insight_changes
 from placement_insight.history.model import KINDS
 
 HOST, OTHER, GPU = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in range(1, 4))
@@ -166,7 +166,7 @@ def test_filters(story):
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 def test_a_kind_of_a_later_release_is_listed(http, store):
     row = {"created_at": utcnow(), "kind": "quota", "change": '["p",{"VCPU":1},null]'}
-    store.write(lambda tx: tx.execute_all(sql.insertions([row])))
+    store.write(lambda tx: tx.connection.execute(insight_changes.insert(), row))
     (change,) = changes(http)
     assert (change["kind"], change["before"], change["after"]) == ("quota", {"VCPU": 1}, None)
     assert change["text"] == "quota: recorded by a later release"

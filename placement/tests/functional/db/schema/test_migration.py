@@ -136,7 +136,6 @@ PLACEMENT = {
         {
             "insight_changes_provider_uuid_idx": ["provider_uuid", "id"],
             "insight_changes_consumer_uuid_idx": ["consumer_uuid", "id"],
-            "insight_changes_created_at_idx": ["created_at"],
             "insight_changes_request_id_idx": ["request_id"],
             "insight_changes_global_request_id_idx": ["global_request_id"],
         },
