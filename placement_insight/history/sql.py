@@ -48,13 +48,6 @@ _REFER = (
     )
 )
 _IDS = sa.select(_columns.id)
-_NEWEST_ID = _IDS.order_by(_columns.id.desc()).limit(1)
-_NEXT = (
-    sa.select(_columns.id, _at)
-    .where(_columns.id > sa.bindparam("last"))
-    .order_by(_columns.id)
-    .limit(1)
-)
 _EXTENT = sa.select(sa.func.count(), sa.func.min(_columns.id)).select_from(insight_changes)
 _OF_OTHERS, _OF_ALLOCATIONS = _columns.consumer_uuid.is_(None), _columns.consumer_uuid.is_not(None)
 _NEWEST_FIRST = (
@@ -83,14 +76,10 @@ def insertions(author: Mapping[str, object], changes: Sequence[Change]) -> list[
     ``author`` has the columns of the request, None without a value.
     """
     rows = [{**author, **columns_of(change)} for change in changes]
-    several = {
-        change.consumer_uuid: uuids
+    references = [
+        {"of_consumer": change.consumer_uuid, "provider_uuid": uuid}
         for change in changes
         if isinstance(change, AllocationsChange) and len(uuids := uuids_of(change)) > 1
-    }
-    references = [
-        {"of_consumer": consumer, "provider_uuid": uuid}
-        for consumer, uuids in several.items()
         for uuid in sorted(uuids)
     ]
     return [
@@ -122,7 +111,8 @@ def prune(store: Store, keep: int, at_most: int) -> None:
     with store.read() as tx:
         excess = [each for _, of in _starts() if (each := _excess(tx, of, keep)) is not None]
     for condition in excess:
-        _remove_all(store, condition, at_most)
+        while store.write(_remove, condition, at_most) == at_most:
+            pass
 
 
 def _excess(
@@ -135,11 +125,6 @@ def _excess(
     rows = _IDS.where(of, _columns.id >= first).order_by(_columns.id)
     last = tx.connection.scalar(rows.offset(count - keep - 1).limit(1))
     return sa.and_(of, _columns.id.between(first, last))
-
-
-def _remove_all(store: Store, condition: sa.ColumnElement[bool], at_most: int) -> None:
-    while store.write(_remove, condition, at_most) == at_most:
-        pass
 
 
 def _remove(tx: Transaction, condition: sa.ColumnElement[bool], at_most: int) -> int:
@@ -252,10 +237,11 @@ def _last_before(tx: Transaction, time: datetime) -> int:
 
     Cost: about 20 rows, each by its id. An index by time would cost every write.
     """
-    low, high = 0, tx.connection.scalar(_NEWEST_ID) or 0
+    oldest = sa.select(_columns.id, _at).order_by(_columns.id).limit(1)
+    low, high = 0, tx.connection.scalar(sa.select(sa.func.max(_columns.id))) or 0
     while low < high:
         middle = (low + high) // 2
-        row = tx.connection.execute(_NEXT, {"last": middle}).first()
+        row = tx.connection.execute(oldest.where(_columns.id > middle)).first()
         if row is not None and row.created_at < time:
             low = row.id
         else:
