@@ -140,7 +140,7 @@ def _add_services(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=60,
         metavar="SECONDS",
-        help="per request (%(default)s)",
+        help="per request (default: %(default)s)",
     )
     parser.add_argument("--cacert", metavar="FILE", help="CA certificates for HTTPS")
     parser.add_argument("--insecure", action="store_true", help="do not verify certificates")
@@ -160,10 +160,14 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         type=_number,
         default=100,
         metavar="N",
-        help="derive requests from N providers (%(default)s)",
+        help="derive requests from N providers (default: %(default)s)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="selects the sample (%(default)s)"
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="selects the sample (default: %(default)s)",
     )
     parser.add_argument(
         "--microversion",

@@ -54,12 +54,20 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     version = f"%(prog)s {metadata.version('openplacement')}"
     parser.add_argument("--version", action="version", version=version)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument(
-        "--port", type=_number(0, 65535), default=8778, help="port to listen on (%(default)s)"
+        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
     )
     parser.add_argument(
-        "--threads", type=_number(1), default=8, help="requests handled at a time (%(default)s)"
+        "--port",
+        type=_number(0, 65535),
+        default=8778,
+        help="port to listen on (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=_number(1),
+        default=8,
+        help="requests handled at a time (default: %(default)s)",
     )
     parser.add_argument(
         "--development",
@@ -67,7 +75,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         const=DEFAULT_FOLDER,
         metavar="DIR",
         type=Path,
-        help=f"use a SQLite database in DIR ({DEFAULT_FOLDER}) and accept every token",
+        help=f"use a SQLite database in DIR (default: {DEFAULT_FOLDER}) and accept every token",
     )
     parser.add_argument(
         "--demo",
@@ -75,8 +83,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         const=300,
         metavar="HOSTS",
         type=_number(15, 20_000),
-        help="with --development: fill an empty database with a realistic cloud of so many hosts "
-        "(300)",
+        help="with --development: fill an empty database with a realistic cloud of 15 to 20000 "
+        "hosts (default: 300)",
     )
     parser.add_argument(
         "--allow-noauth2-on-network",

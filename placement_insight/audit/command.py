@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_whole,
         default=GRACE_MINUTES,
         metavar="<minutes>",
-        help="Ignore allocations and consumers written in the last minutes. Default: 30.",
+        help="Ignore allocations and consumers written in so many minutes until now. Default: 30.",
     )
     parser.add_argument(
         "--stale-days",

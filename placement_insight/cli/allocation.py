@@ -37,11 +37,11 @@ _FILTERS = {
         "Only requests after this time: 1h, 2h30m, yesterday or 2026-11-25 18:00 (UTC).",
     ),
     "project_id": ("--project", "<project>", "Only requests of this project, by name or ID."),
-    "reason": ("--reason", "<code>", "Only with this reason code."),
+    "reason": ("--reason", "<code>", "Only with this reason code, such as capacity."),
 }
 _PAGE = {
     "limit": ("--limit", "<limit>", "Number of requests to list. Default: 20."),
-    "marker": ("--marker", "<marker>", "Begin after this page."),
+    "marker": ("--marker", "<marker>", "Begin after the page that reported this marker."),
 }
 
 
@@ -84,7 +84,8 @@ class ExplainAllocationCandidate(WrittenOutput, command.ShowOne):
                     f"&root={document['root']['uuid']}" if "root" in document else ""
                 )
                 fields["room"] = room(self.app, names, query, parsed_args)
-        return tuple(fields), cells(fields.values(), known)
+        hosts = {"roots": "hosts"} if is_table(parsed_args) else {}
+        return [hosts.get(name, name) for name in fields], cells(fields.values(), known)
 
     def _current(self, arguments: argparse.Namespace, names: CommandNames) -> Response:
         resolve_groups(names, arguments)
@@ -103,6 +104,8 @@ class ListAllocationRequest(WrittenOutput, command.Lister):
 
     ``openstack allocation candidate explain --request-id ID`` shows the explanation of one.
     """
+
+    nothing = ("No recorded request matches the options.",)
 
     important = ("at", "reason", "request", "count", "request_id")
 

@@ -14,14 +14,14 @@ from placement_insight.times import FORMS
 _OPTIONS = {
     "since": ("--since", "<time>", f"Only changes since this time: {FORMS}."),
     "until": ("--until", "<time>", "Only changes before this time."),
-    "in_tree": ("--host", "<provider>", "Only changes in the tree of this provider."),
+    "in_tree": ("--host", "<provider>", "Only changes of this host and its devices."),
     "provider": ("--provider", "<provider>", "Only changes of this provider, by name or UUID."),
-    "consumer": ("--consumer", "<consumer>", "Only changes of this server or other consumer."),
+    "consumer": ("--consumer", "<consumer>", "Only changes of this server, by UUID."),
     "project_id": ("--project", "<project>", "Only requests of this project, by name or ID."),
-    "request_id": ("--request", "<request-id>", "Only changes of this request, such as of Nova."),
+    "request_id": ("--request", "<request-id>", "Only changes of this ID, as nova logs it."),
     "kind": ("--kind", "<kind>", "Only changes of this kind, such as inventory or traits."),
     "limit": ("--limit", "<limit>", "Number of changes to list, at most 1000. Default: 100."),
-    "marker": ("--marker", "<marker>", "Begin after this page."),
+    "marker": ("--marker", "<marker>", "Begin after the page that reported this marker."),
 }
 _COLUMNS = ("at", "kind", "text", "user_id", "project_id", "request_id", "global_request_id")
 _TABLE_COLUMNS = ("at", "text", "user_id", "request_id")
@@ -34,6 +34,7 @@ class ListChanges(WrittenOutput, command.Lister):
     """
 
     important = ("at", "text", "request_id", "user_id")
+    nothing = ("No recorded change matches the options.",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add_options(parser, _OPTIONS)

@@ -12,6 +12,7 @@ from keystoneauth1.exceptions import (
     ConnectionError,  # noqa: A004
     ServiceUnavailable,
     SSLError,
+    Unauthorized,
 )
 from osc_lib import exceptions
 from osc_lib.exceptions import CommandError
@@ -26,6 +27,18 @@ from placement_insight.names import option
 _MISSING = ("", exceptions.NotFound.message, "The resource could not be found.")
 """The messages for an unknown path: of this service, of osc-lib, and of upstream."""
 
+_ADVICE: Final = (
+    (SSLError, "Name a file with the CA certificates of the service: --os-cacert, or OS_CACERT."),
+    (
+        Unauthorized,
+        "The service does not accept the token. Check --os-token, or the credentials: "
+        "openstack token issue.",
+    ),
+)
+_OTHERWISE: Final = (
+    "Check that the service runs and is this implementation of Placement, not older than this "
+    "command, and that the endpoint has the right path: --os-endpoint, or the catalog."
+)
 _MOST_RETRIES: Final = 3
 _LONGEST_SECONDS: Final = 10  # of Retry-After; maintenance takes longer
 
@@ -118,11 +131,6 @@ def _cause(error: BaseException) -> BaseException:
 
 def failure(request: str, cause: object) -> CommandError:
     """Return the error of a request without a document in response; it is a method and a URL."""
-    advice = (
-        "Name a file with the CA certificates of the service: --os-cacert, or OS_CACERT."
-        if isinstance(cause, SSLError)
-        else "Check that the service runs and is this implementation of Placement, and that the "
-        "endpoint has the right path: --os-endpoint, or the catalog."
-    )
+    advice = next((text for kind, text in _ADVICE if isinstance(cause, kind)), _OTHERWISE)
     reason = printable(str(cause)).strip().rstrip(".")
     return CommandError(f"{request.partition('?')[0]} failed: {reason}. {advice}")

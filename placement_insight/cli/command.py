@@ -96,6 +96,9 @@ class WrittenOutput:
     exit_status = 0
     """The exit status after the output is written, such as 3 if an audit found errors."""
 
+    nothing: Sequence[str] = ()
+    """The lines below a table without rows."""
+
     has_lines = False
     """Whether a cell of a list may have several lines."""
 
@@ -136,7 +139,7 @@ class WrittenOutput:
             return columns, self._with_chosen(arguments, columns, rows, chosen), []
         important = (*arguments.sort_columns, *self.important)
         table = fitted(columns, rows, self._width(arguments), important)
-        return table.columns, table.rows, list(table.notes())
+        return table.columns, table.rows, list(table.notes() if rows else self.nothing)
 
     def _with_chosen(
         self,

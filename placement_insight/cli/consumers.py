@@ -38,10 +38,10 @@ _LONG_OF_TABLE = ("user_id",)
 _NAMES_OF_CONSUMER = ("name", "project", "providers")
 _OPTIONS = {
     "project_id": ("--project", "<project>", "Only consumers of this project, by name or ID."),
-    "user_id": ("--user", "<user>", "Only consumers of this user."),
-    "type": ("--type", "<type>", "Only consumers of this type; unknown: those without one."),
+    "user_id": ("--user", "<user>", "Only consumers of this user, by ID."),
+    "type": ("--type", "<type>", "Only this type, such as INSTANCE; unknown: without a type."),
     "provider": ("--provider", "<provider>", "Only consumers on this provider, by name or UUID."),
-    "in_tree": ("--in-tree", "<provider>", "Only consumers in the tree of this provider."),
+    "in_tree": ("--in-tree", "<provider>", "Only consumers on this host or its devices."),
     "resource_class": ("--class", "<class>", "Only consumers that use this resource class."),
     "older_than": (
         "--older-than",
@@ -49,14 +49,14 @@ _OPTIONS = {
         "Only consumers created before this time: 30d, yesterday or 2026-11-25 18:00 (UTC).",
     ),
     "limit": ("--limit", "<limit>", "Number of consumers to list, at most 10000. Default: 1000."),
-    "marker": ("--marker", "<marker>", "Begin after this page."),
+    "marker": ("--marker", "<marker>", "Begin after the page that reported this marker."),
 }
 _PROPERTIES = {"project": "project_id", "user": "user_id", "type": "type"}
 _GROUPS = (*_PROPERTIES, "host", "aggregate")
 
 
 class ListResourceConsumer(WrittenOutput, command.Lister):
-    """List consumers with their allocations, in the order of their UUIDs.
+    """List consumers, such as servers, with their allocations, in the order of their UUIDs.
 
     With --sort, those with the most of a resource class; with --group-by, sums:
 
@@ -66,6 +66,7 @@ class ListResourceConsumer(WrittenOutput, command.Lister):
     """
 
     important = ("uuid", "allocations", "name", "project_id", "created_at")
+    nothing = ("No consumer matches the options.",)
     has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -76,7 +76,8 @@ class ShowResourceCapacity(WrittenOutput, command.ShowOne):
             "--by",
             metavar="<group>",
             default="none",
-            help="aggregate, root, or root_trait:<prefix>, such as root_trait:CUSTOM_AZ_.",
+            help="Also for each: root (a host), aggregate, or root_trait:<prefix>, such as "
+            "root_trait:CUSTOM_AZ_.",
         )
         parser.add_argument(
             "--flavors",
@@ -166,6 +167,7 @@ class ShowProviderTree(WrittenOutput, command.Lister):
     """
 
     important = ("name", "usage", "uuid")
+    nothing = ("No provider matches the options.",)
     has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

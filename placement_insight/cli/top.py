@@ -38,9 +38,9 @@ _FLAGS = {
     "over_capacity": "Only hosts of which more of a class is in use than its capacity.",
 }
 _OPTIONS = {
-    "class": ("--class", "<class>", "Sort by this class, not the fullest; only hosts with it."),
+    "class": ("--class", "<class>", "Sort by this class, such as VCPU; only hosts with it."),
     "aggregate": ("--aggregate", "<aggregate>", "Only hosts of this aggregate, by name or UUID."),
-    "rack": ("--rack", "<prefix>", "Only hosts with such a trait: CUSTOM_RACK_, CUSTOM_RACK_R02."),
+    "rack": ("--rack", "<prefix>", "Only hosts with a trait that begins so: CUSTOM_RACK_R02."),
     "limit": ("--limit", "<limit>", "Number of hosts to list; 0 for all. Default: 20."),
 }
 _BARS = " ▏▎▍▌▋▊▉█"
@@ -59,6 +59,7 @@ class ListTopHosts(WrittenOutput, command.Lister):
     """
 
     important = ("host", "note", "used", "state", "free")
+    nothing = ("No host matches the options.",)
     has_lines = True
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

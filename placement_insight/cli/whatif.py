@@ -164,7 +164,7 @@ class ShowSurvival(WrittenOutput, command.Lister):
             default=1,
             type=int,
             metavar="<number>",
-            help="How many hosts fail at once: 1 (the default) or 2.",
+            help="How many fail at once: 1 (the default), or 2, of hosts only.",
         )
         add_keep(parser)
 

@@ -17,7 +17,11 @@ Pairs = list[tuple[str, str]]
 
 
 _OF_GROUPS = {
-    "--resource": ("<class>=<amount>", "An amount of a resource class. Can be repeated."),
+    "--resource": (
+        "<class>=<amount>",
+        "An amount of a resource class: VCPU=4, MEMORY_MB=8192 (MiB), DISK_GB=80 (GiB). Can be "
+        "repeated.",
+    ),
     "--required": (
         "<trait>[,<trait>]",
         "A trait that a provider must have, or several traits, one of which it must have.",
@@ -25,17 +29,20 @@ _OF_GROUPS = {
     "--forbidden": ("<trait>", "A trait that no provider may have. Can be repeated."),
     "--member-of": (
         "<aggregate>[,<aggregate>]",
-        "An aggregate of the providers, or several aggregates, one of which they must be in.",
+        "An aggregate of the providers, by name or UUID; or several, one of which they are in.",
     ),
     "--not-member-of": ("<aggregate>[,<aggregate>]", "Aggregates that no provider may be in."),
-    "--in-tree": ("<provider>", "The UUID of a provider: only providers of its tree are used."),
+    "--in-tree": (
+        "<provider>",
+        "Only the host of this provider, and the providers below it; by name or UUID.",
+    ),
 }
 _OF_REQUESTS = {
-    "--root-required": ("<trait>", "A trait that the root must have. Can be repeated."),
-    "--root-forbidden": ("<trait>", "A trait that the root must not have. Can be repeated."),
+    "--root-required": ("<trait>", "A trait that the host must have. Can be repeated."),
+    "--root-forbidden": ("<trait>", "A trait that the host must not have. Can be repeated."),
     "--same-subtree": (
         "<suffix>,<suffix>",
-        "Groups whose providers must be in one subtree. Can be repeated.",
+        "Suffixes of groups whose providers must be in one subtree. Can be repeated.",
     ),
 }
 
@@ -66,7 +73,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--group",
         metavar="<suffix>",
         action=_OfGroup,
-        help="Begin a group that one provider must satisfy. The following options belong to it.",
+        help="Begin a group that one provider must satisfy, with a suffix such as 1. The options "
+        "that follow belong to it.",
     )
     parser.add_argument(
         "--group-policy",
@@ -75,7 +83,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     for option, (metavar, text) in _OF_REQUESTS.items():
         parser.add_argument(option, metavar=metavar, action="append", default=[], help=text)
-    parser.add_argument("--limit", metavar="<limit>", help="Has no effect on the result.")
+    text = "Accepted, as by the list of candidates; has no effect."
+    parser.add_argument("--limit", metavar="<limit>", help=text)
     parser.add_argument(
         "--query", metavar="<query>", help="The request as a query string: resources=VCPU:1"
     )

@@ -36,3 +36,6 @@ def test_a_table_has_the_sentences_and_says_how_far_it_reaches(openstack):
     assert result.stderr.startswith("To list more: --marker ")
     result = openstack.run("placement changes")
     assert result.stderr.startswith("All changes since ")
+    result = openstack.run("placement changes", "--kind=repair")
+    assert result.returncode == 0
+    assert result.stderr.endswith("No recorded change matches the options.\n")

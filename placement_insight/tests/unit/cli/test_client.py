@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from keystoneauth1.exceptions import ServiceUnavailable, SSLError
+from keystoneauth1.exceptions import ServiceUnavailable, SSLError, Unauthorized
 
 from placement_insight.cli import client
 from placement_insight.cli.client import failure, program, retried
@@ -32,6 +32,15 @@ def test_the_error_of_an_untrusted_certificate_says_what_to_set():
     assert str(error) == (
         "GET /insight/clients failed: certificate verify failed. "
         "Name a file with the CA certificates of the service: --os-cacert, or OS_CACERT."
+    )
+
+
+def test_the_error_of_a_refused_token_says_what_to_check():
+    error = failure("GET /insight/top", Unauthorized("The request requires authentication"))
+    assert str(error) == (
+        "GET /insight/top failed: The request requires authentication (HTTP 401). "
+        "The service does not accept the token. Check --os-token, or the credentials: "
+        "openstack token issue."
     )
 
 
