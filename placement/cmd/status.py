@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -209,18 +210,17 @@ class Checks(upgradecheck.UpgradeCommands):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the checks and return the worst result; CANNOT_CHECK if they cannot be run."""
     conf = cfg.ConfigOpts()
+    command_line = sys.argv[1:] if arguments is None else arguments
+    command = partial(_run, conf, command_line)
+    return errors.run("placement-status", command, conf, failure=CANNOT_CHECK)
+
+
+def _run(conf: cfg.ConfigOpts, arguments: Sequence[str]) -> int:
     log.register_options(conf)
     options.register_opts(conf)
     checks = Checks(conf)
     upgradecheck.register_cli_options(conf, checks)
     upgradecheck.CONF = conf  # the library reads --json from it
-    command_line = sys.argv[1:] if arguments is None else arguments
-    return errors.run(
-        "placement-status", lambda: _run(conf, checks, command_line), conf, failure=CANNOT_CHECK
-    )
-
-
-def _run(conf: cfg.ConfigOpts, checks: Checks, arguments: Sequence[str]) -> int:
     parse(conf, arguments)
     with db_api.opened(conf) as checks.store:
         revisions.check_has_tables(checks.store)

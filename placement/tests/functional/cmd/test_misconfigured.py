@@ -10,7 +10,6 @@ import pytest
 
 from placement import terminal
 from placement.cmd import api, manage, status
-from placement.db.schema import migration
 from placement.tests.support.processes import IS_ROOT, skip_unless_readable_by_nobody
 
 MANAGE = [
@@ -189,13 +188,15 @@ def test_configuration_without_read_permission(capfd):
         assert f"{name}/placement.conf" in capfd.readouterr().err
 
 
-def test_an_interrupted_command(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("program", ["placement-manage", "placement-status"])
+@pytest.mark.parametrize("where", ["placement.conf.register_opts", "placement.db_api.opened"])
+def test_an_interrupted_command(run, tmp_path, monkeypatch, program, where):
+    """Also while it reads which options there are, which imports the add-on."""
+
     def interrupted(*_):
         raise KeyboardInterrupt
 
     configure(tmp_path, WORKING)
-    monkeypatch.setattr(migration, "sync", interrupted)
-    assert run("placement-manage", "db", "sync") == (
-        terminal.INTERRUPTED,
-        "placement-manage: interrupted\n",
-    )
+    monkeypatch.setattr(where, interrupted)
+    words = ["db", "sync"] if program == "placement-manage" else ["upgrade", "check"]
+    assert run(program, *words) == (terminal.INTERRUPTED, f"{program}: interrupted\n")
