@@ -89,14 +89,15 @@ def _providers(state: AuditedState) -> AuditedProviders:
     names = {provider.uuid: provider.name for provider in providers}
     parents = {each.uuid: uuids.get(each.parent_id or 0) for each in providers}
     faulty = {str(each.provider.uuid): each for each in trees(state)}
+    without_root = {uuid for uuid, each in faulty.items() if each.root is None}
     return AuditedProviders(
         names,
         {},
-        state.hosts,
+        {*state.hosts} - without_root,
         state.aggregates,
         state.disabled,
         state.lone_allocations.keys(),
-        {uuid for uuid, each in faulty.items() if each.root is None},
+        without_root,
         {str(each.provider.uuid) for each in lost_parents(state)},
     ).in_trees({**parents, **{uuid: each.expected_parent for uuid, each in faulty.items()}})
 

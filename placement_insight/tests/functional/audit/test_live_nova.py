@@ -515,6 +515,21 @@ def test_the_source_of_an_evacuation_is_a_notice_while_it_is_down(
     assert (finding["code"], finding["severity"]) == ("doubled_consumer", "error")
 
 
+def test_a_host_without_a_root_has_a_hypervisor_and_is_compared_no_further(
+    store, host, nova, run_audit
+):
+    """The service does not return it, so the command has neither its traits nor its aggregates."""
+    compute_node(store, host.uuid)
+    host.provider(root_provider_id=None)
+    nova.servers = [server(host.consumer, host.name)]
+    nova.hypervisors = [hypervisor(host.uuid, host.name)]
+    findings, skipped = details(run_audit)
+    assert [each["code"] for each in findings] == ["missing_root"]
+    assert {(row["code"], row["count"], row["reason"]) for row in skipped} == {
+        (code, 1, "its provider has no root") for code in ("status_of_nova", "aggregates_of_nova")
+    }
+
+
 def test_allocations_of_another_class_on_another_host(store, host, nova, run_audit):
     """A provider with the trait of hosts shares nothing; storage that is shared has no trait."""
     other, storage = new_provider(store, PGPU=4), new_provider(store, DISK_GB=100)
