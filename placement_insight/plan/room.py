@@ -205,7 +205,7 @@ class _Search:
         by_root: defaultdict[int, list[Holder]] = defaultdict(list)
         for holder in self.task.read(rows):
             if self.task.evictable is None or self.task.evictable(holder):
-                held = {forest.root.item(row) for _, row in holder.allocations if rows[row]}
+                held = {forest.root.item(row) for _, row in holder.allocations}
                 for root in held:
                     by_root[root].append(holder)
         return by_root
@@ -318,7 +318,7 @@ class _Tree:
             nonlocal steps
             steps += 1
             if number == len(demands):
-                if left == 0 and max(missing.values()) <= 0:
+                if left == 0:
                     yield ()
                 return
             if steps > _MOST_STEPS or any(

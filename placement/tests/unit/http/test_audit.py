@@ -4,6 +4,7 @@ import json
 import logging
 
 import pytest
+from keystonemiddleware import audit
 
 from placement.tests.support.processes import ROOT
 from placement.tests.support.stub_service import ADMIN, service
@@ -77,6 +78,21 @@ def test_a_request_without_token_has_no_event(events):
 def test_the_start_logs_no_warning(caplog):
     audited()
     assert caplog.messages == []
+
+
+def test_the_start_mutes_the_filter_alone(monkeypatch):
+    levels = []
+
+    class Filter(audit.AuditMiddleware):  # type: ignore[misc]  # it has no types
+        def __init__(self, *arguments, **options):
+            names = (None, "placement", "keystonemiddleware")
+            levels.extend(logging.getLogger(name).getEffectiveLevel() for name in names)
+            super().__init__(*arguments, **options)
+
+    before = logging.getLogger().level, logging.getLogger("placement").getEffectiveLevel()
+    monkeypatch.setattr(audit, "AuditMiddleware", Filter)
+    audited()
+    assert levels == [*before, logging.ERROR]
 
 
 def test_a_missing_map_is_named(tmp_path):

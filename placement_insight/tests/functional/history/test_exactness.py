@@ -111,6 +111,24 @@ def test_changes_of_allocations_remove_none_of_providers(observed):
     assert of_consumers[-1].consumer_uuid == str(UUID(int=99))
 
 
+def test_as_many_of_allocations_and_of_others_remain_as_are_kept(observed):
+    """The rows in excess are more than those that one transaction removes."""
+    host = new_provider(observed, "host", VCPU=100)
+    for number in range(9):
+        new_provider(observed, f"host{number}")
+        claim(observed, str(UUID(int=number)), {host: {"VCPU": 1}})
+    sql.prune(observed, 4, 2)
+    last = [str(UUID(int=number)) for number in range(5, 9)]
+    changes = [record.change for record in oldest_first(observed)]
+    of_consumers = [each for each in changes if isinstance(each, AllocationsChange)]
+    assert [each.consumer_uuid for each in of_consumers] == last
+    assert [each.name for each in changes if isinstance(each, ProviderChange)] == [
+        f"host{number}" for number in range(5, 9)
+    ]
+    sql.prune(observed, 4, 2)
+    assert [record.change for record in oldest_first(observed)] == changes
+
+
 def test_processes_that_end_early_remove_the_oldest(observed):
     host = new_provider(observed, "host", VCPU=100)
     for number in range(80):
