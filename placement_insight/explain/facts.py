@@ -48,13 +48,15 @@ class CapacityFacts:
 class TreeAmounts:
     """The free amounts of a class in one tree, which together are enough and alone are not.
 
-    ``providers`` is the number of providers with free capacity, ``largest`` the largest amount.
-    ``provider`` is the root in a row of the funnel.
+    ``providers`` is the number of providers with free capacity, ``largest`` the largest amount,
+    ``groups`` the fewest groups in which the providers have the amount. ``provider`` is the root
+    in a row of the funnel.
     """
 
     free: int
     providers: int
     largest: int
+    groups: int
     provider: ProviderName | None = None
 
     def together(self, name: str, needed: int) -> str:
@@ -65,8 +67,7 @@ class TreeAmounts:
         amounts = f"{self.free} {name} free on {self.providers} providers, none has {needed}"
         if self.provider is None:
             return amounts
-        groups = -(-needed // self.largest)
-        return f"{self.provider.name} has {amounts}: request them in {groups} groups"
+        return f"{self.provider.name} has {amounts}: request them in {self.groups} groups"
 
 
 # --- facts of a row of the funnel
@@ -117,13 +118,31 @@ class RootFacts(Facts):
 
 
 @dataclass(frozen=True, slots=True)
+class OutsideSharer:
+    """A sharing provider outside the aggregate or tree, which lost roots that are in it need."""
+
+    provider: ProviderName
+    resource_classes: tuple[str, ...]
+    roots: int
+
+    def note(self) -> str:
+        """Return the provider in words."""
+        others = "1 that is" if self.roots == 1 else f"{self.roots:,} that are"
+        classes = ", ".join(self.resource_classes)
+        return f"{self.provider.name}, which shares {classes} with {others}, is not"
+
+
+@dataclass(frozen=True, slots=True)
 class TreeFacts(Facts):
-    """Whether the provider that the request names exists."""
+    """Whether the provider that the request names exists; a sharing provider of another tree."""
 
     exists: bool
+    outside: OutsideSharer | None = None
 
     def note(self, _names: Names) -> str:
-        return "" if self.exists else "no such provider"
+        if not self.exists:
+            return "no such provider"
+        return self.outside.note() if self.outside else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +171,6 @@ class Unused:
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideSharer:
-    """A sharing provider outside the aggregate, which lost roots in the aggregate need."""
-
-    provider: ProviderName
-    resource_classes: tuple[str, ...]
-    roots: int
-
-
-@dataclass(frozen=True, slots=True)
 class MemberFacts(Facts):
     """The number of members; a sharing provider that is none; aggregates also forbidden."""
 
@@ -174,11 +184,9 @@ class MemberFacts(Facts):
             return f"the request both requires and excludes {', '.join(self.also_excluded)}"
         if not self.members:
             return "the aggregate has no providers"
-        if (outside := self.outside) is None:
-            return self.unused.note("is", "are") if self.unused else ""
-        classes = ", ".join(outside.resource_classes)
-        others = f"{outside.roots:,} that are"
-        return f"{outside.provider.name}, which shares {classes} with {others}, is not"
+        if self.outside:
+            return self.outside.note()
+        return self.unused.note("is", "are") if self.unused else ""
 
 
 @dataclass(frozen=True, slots=True)

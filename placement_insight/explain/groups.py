@@ -36,8 +36,8 @@ Scores: TypeAlias = NDArray[np.float32]
 """A number for each of the two uses of a provider, in the shape of ``Providers``."""
 
 NO_PROVIDER = np.float32(np.inf)
-UNLIKE_OTHERS = np.float32(2)  # more than an amount: devices are freed, but get no traits
-OUTSIDE_NAMED_TREE = np.float32(100)  # more than the conditions that a provider can fail
+UNLIKE_OTHERS = np.float32(10)  # more than amounts: devices are freed, but get no traits
+OUTSIDE_NAMED_TREE = np.float32(1000)  # more than the conditions that a provider can fail
 
 
 def meeting(condition: Condition) -> Providers:
@@ -91,10 +91,10 @@ class GroupNeed:
     def failures(self, waived: Container[str] = ()) -> Scores:
         """Return the number of requirements that every provider fails.
 
-        A class that the provider does not have counts twice, because no smaller amount would fit
-        either. So does a trait or an aggregate. Providers outside a tree that the request names
-        count last. The number is ``NO_PROVIDER`` for providers that are not considered. Amounts of
-        ``waived`` classes do not count.
+        A class, trait or aggregate that the provider does not have counts more than the amounts
+        of a group: no smaller amount would fit either. A provider outside a tree that the request
+        names is the last. The number is ``NO_PROVIDER`` for providers that are not considered.
+        Amounts of ``waived`` classes do not count.
         """
         number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
         for condition in self.conditions:
@@ -102,7 +102,7 @@ class GroupNeed:
             weight = OUTSIDE_NAMED_TREE if is_named else UNLIKE_OTHERS
             number += weight * ~meeting(condition)
         for amount in self.amounts:
-            number += ~amount.present
+            number += (UNLIKE_OTHERS - 1) * ~amount.present
             number += ~(amount.present if amount.resource_class in waived else amount.enough)
         return number
 

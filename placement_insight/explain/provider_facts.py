@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate, product
 from typing import TypeVar, cast
 
 import numpy as np
@@ -45,8 +46,6 @@ from placement_insight.explain.model import AmountTogether, Closest, Lack, NearM
 
 _Kind = TypeVar("_Kind", facts.UnitFacts, facts.FreeFacts)
 
-_NO_INVENTORY = Inventory(total=0, min_unit=0, max_unit=0, step_size=0)
-
 
 def named(snapshot: Snapshot, row: int) -> facts.ProviderName:
     """Return UUID and name of a provider."""
@@ -61,10 +60,8 @@ def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> 
     """Return how many providers have a required trait, and how many of them are roots."""
     if not isinstance(condition.requirement, RootTrait):
         return facts.Facts()
-    return facts.RootFacts(
-        providers=int(np.count_nonzero(condition.local)),
-        roots=int(np.count_nonzero(condition.local & snapshot.forest.is_root)),
-    )
+    roots = condition.local & snapshot.forest.is_root
+    return facts.RootFacts(int(np.count_nonzero(condition.local)), int(np.count_nonzero(roots)))
 
 
 def of_condition(
@@ -76,7 +73,8 @@ def of_condition(
     """
     match condition.requirement:
         case InTree(uuid):
-            return facts.TreeFacts(uuid in snapshot.forest.row_of)
+            outside = _shared_from_outside(snapshot, group, condition, lost)
+            return facts.TreeFacts(uuid in snapshot.forest.row_of, outside)
         case RequiredTrait() as requirement:
             having = requirement.providers(snapshot)
             of_trait = _trait_facts(snapshot, group, condition, int(np.count_nonzero(having)))
@@ -98,9 +96,9 @@ def of_condition(
 def _shared_from_outside(
     snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
 ) -> facts.OutsideSharer | None:
-    """Return a sharing provider outside the aggregate that lost roots in the aggregate need.
+    """Return a sharing provider outside the aggregate or tree that lost roots in it need.
 
-    No provider that is in the aggregate and can serve these roots has the classes of a need.
+    No provider that is in it and can serve these roots has the classes of a need.
     """
     members = lost & roots_of(snapshot, condition.local)
     for need in group.needs:
@@ -216,10 +214,9 @@ class OfClass:
     def _excluded(self, able: Mask, lost: Mask) -> facts.Excluded | None:
         """Return a provider of a lost root that is able, and a condition that it does not meet."""
         considered = self.need.considered[0] & able & lost[self.snapshot.forest.root]
-        for row in np.flatnonzero(considered).tolist():
-            for each in self.need.conditions:
-                if not each.local[row]:
-                    return facts.Excluded(named(self.snapshot, row), each.requirement)
+        for row, each in product(np.flatnonzero(considered).tolist(), self.need.conditions):
+            if not each.local[row]:
+                return facts.Excluded(named(self.snapshot, row), each.requirement)
         return None
 
     def _considered(self, lost: Mask) -> tuple[Mask, facts.TreeAmounts | None]:
@@ -387,7 +384,6 @@ def _of_amount(
 def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> facts.CapacityFacts:
     """Return the sums of inventories and usage of a class over some providers."""
     usages = list(_usages(providers, name))
-    inventories = [inventory for inventory, _ in usages] or [_NO_INVENTORY]
     total = sum(capacity.integer_capacity(inventory) for inventory, _ in usages)
     used = sum(amount for _, amount in usages)
     return facts.CapacityFacts(
@@ -397,9 +393,9 @@ def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> fact
         capacity=total,
         used=used,
         reserved=sum(inventory.reserved for inventory, _ in usages),
-        min_unit=min(inventory.min_unit for inventory in inventories),
-        max_unit=max(inventory.max_unit for inventory in inventories),
-        step_size=min(inventory.step_size for inventory in inventories),
+        min_unit=min((inventory.min_unit for inventory, _ in usages), default=0),
+        max_unit=max((inventory.max_unit for inventory, _ in usages), default=0),
+        step_size=min((inventory.step_size for inventory, _ in usages), default=0),
         state=(capacity.occupation(*usages[0]) or None) if len(usages) == 1 else None,
     )
 
@@ -407,18 +403,22 @@ def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> fact
 def _beside(snapshot: Snapshot, root: int, name: str, group: RequestGroup) -> facts.Beside | None:
     """Return a provider of another tree that has a class, and why the root cannot use it.
 
-    It is in an aggregate of the root's tree, or shares its inventory with others, or has the name
-    of the root as the beginning of its name. If it is shared with the root, the reason is told
-    only if it is the tree that the group names.
+    It is in an aggregate of the root's tree and has no class of this tree (else it is another
+    host), or shares its inventory with others, or its name begins with the name of the root. If it
+    is shared with the root, the reason is told only if it is the tree that the group names.
     """
-    trees, column = snapshot.tree_aggregates, snapshot.column(name)
-    having = mask_of(column.rows, snapshot.size) & (snapshot.forest.root != root)
-    sharing = snapshot.sharing.mask(snapshot.size)
-    aggregates = MemberOf(frozenset(trees.aggregates[trees.number.item(root)]))
-    in_aggregates = aggregates.providers(snapshot)
+    trees, sharing = snapshot.tree_aggregates, snapshot.sharing.mask(snapshot.size)
+    having = mask_of(snapshot.column(name).rows, snapshot.size) & (snapshot.forest.root != root)
+    aggregates = frozenset(trees.aggregates[trees.number.item(root)])
+    in_aggregates = MemberOf(aggregates).providers(snapshot)
     is_in_tree = any(each.named_provider for each in group.requirements)
+    states = map(snapshot.entries.state, snapshot.forest.members(root))
+    own = frozenset[str]().union(*(state.inventories for state in states))
+    same = (mask_of(snapshot.column(each).rows, snapshot.size) for each in own)
+    pools = having & ~reduce(np.logical_or, same, sharing)
+    is_host = bool(group.suffix) or not own.isdisjoint(group.resources)
     for link, rows in (
-        (facts.Link.SHARING_TRAIT, having & in_aggregates & ~sharing),
+        (facts.Link.SHARING_TRAIT, pools & in_aggregates & is_host),
         (facts.Link.TREE, having & in_aggregates & sharing & is_in_tree),
         (facts.Link.AGGREGATE, having & ~in_aggregates & sharing),
     ):
@@ -436,10 +436,11 @@ def tree_amounts(
 ) -> facts.TreeAmounts | None:
     """Return the free amounts of providers that have the needed amount only together."""
     amounts = (capacity.allocatable(*usage) for usage in _usages(providers, name))
-    free = [amount for amount in amounts if amount > 0]
-    if sum(free) < needed or max(free) >= needed:
+    free = sorted((amount for amount in amounts if amount > 0), reverse=True)
+    if sum(free) < needed or free[0] >= needed:
         return None
-    return facts.TreeAmounts(sum(free), len(free), max(free))
+    groups = 1 + sum(total < needed for total in accumulate(free))
+    return facts.TreeAmounts(sum(free), len(free), free[0], groups)
 
 
 def _usages(providers: Iterable[ProviderState], name: str) -> Iterator[tuple[Inventory, int]]:

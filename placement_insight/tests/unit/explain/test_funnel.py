@@ -145,6 +145,16 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     )
 
 
+def test_the_groups_to_request_are_as_many_as_the_free_amounts_need():
+    world = "h1\n  a VCPU=6\n  b VCPU=1\n  c VCPU=1\n  d VCPU=1"
+    (row,) = explained(world, "resources=VCPU:8").document()["funnel"]
+    assert row["note"].endswith(
+        "h1 has 9 VCPU free on 4 providers, none has 8: request them in 3 groups"
+    )
+    groups = "resources1=VCPU:6&resources2=VCPU:1&resources3=VCPU:1"
+    assert explained(world, f"{groups}&group_policy=none").fits == 1
+
+
 def test_an_amount_that_one_device_has_free_is_not_added_up():
     world = "h1\n  a VCPU=8(step=5)\n  b VCPU=8(step=5)"
     (row,) = explained(world, "resources=VCPU:8").document()["funnel"]

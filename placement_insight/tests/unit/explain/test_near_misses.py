@@ -257,6 +257,7 @@ def test_an_amount_that_is_not_free_is_in_use_or_reserved_or_both():
             ": slot has it and shares it, with other aggregates",
         ),
         ("host-slot CUSTOM_SLOT=1", ": host-slot has it, in another tree"),
+        ("other VCPU=8 CUSTOM_SLOT=1 @x", ""),  # another host of the aggregate
         ("slot CUSTOM_SLOT=1", ""),
         ("slot CUSTOM_SLOT=1 @y", ""),
         ("host2 CUSTOM_SLOT=1", ""),  # another host
@@ -265,6 +266,26 @@ def test_an_amount_that_is_not_free_is_in_use_or_reserved_or_both():
 def test_a_provider_beside_the_host_is_named_with_the_missing_link(slot, sentence):
     missing = texts(f"host VCPU=8 @x\n{slot}", "resources=VCPU:1,CUSTOM_SLOT:1")
     assert missing["host"] == [f"no inventory of CUSTOM_SLOT{sentence}"]
+
+
+def test_a_host_of_another_kind_is_not_a_pool_of_what_a_node_lacks():
+    missing = texts(
+        "node CUSTOM_NODE=1 @x\nhost VCPU=8(used=8) MEMORY_MB=8 @x", "resources=VCPU:1"
+    )
+    assert missing["node"] == ["no inventory of VCPU"]
+
+
+def test_a_port_is_missing_bandwidth_and_not_the_network_of_another_bridge():
+    """Two amounts that are in use can be freed; a bridge does not get another network."""
+    picture = (
+        "host VCPU=8\n  br-a CUSTOM_EGR=10(used=9) CUSTOM_IGR=10(used=9) +CUSTOM_A"
+        "\n  br-b CUSTOM_EGR=10 CUSTOM_IGR=10 +CUSTOM_B"
+    )
+    query = "resources1=CUSTOM_EGR:2,CUSTOM_IGR:2&required1=CUSTOM_A"
+    assert texts(picture, query)["host"] == [
+        "br-a: CUSTOM_EGR 1 of 2 in group 1",
+        "br-a: CUSTOM_IGR 1 of 2 in group 1",
+    ]
 
 
 def lines(picture, query):
