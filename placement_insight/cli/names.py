@@ -28,6 +28,8 @@ from placement_insight.names import uuid_of, uuids_in
 
 SECONDS: Final = 3.0
 """The longest time to wait for a response of nova or keystone, and to list servers."""
+SECONDS_OF_PLANS: Final = 15.0
+"""The same for the lists of a plan, which could move migrations without them."""
 
 _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
@@ -47,13 +49,14 @@ class CommandNames:
     """The names for one command: each list is read at most once, and only if it is needed.
 
     Names in nova and keystone are known as far as the user of the session may list them.
-    ``failures`` has, by service, why names are unknown. A service that did not respond is not
-    asked again.
+    ``failures`` has, by service, why names are unknown. A service that did not respond in
+    ``seconds`` is not asked again.
     """
 
     def __init__(self, app: OpenStackShell) -> None:
         self._app = app
         self._manager: Any = app.client_manager  # plugins add their clients as attributes
+        self.seconds = SECONDS
         self.failures: dict[str, str] = {}
         self._unresponsive: set[str] = set()
 
@@ -184,7 +187,8 @@ class CommandNames:
             raise ValueError(self.failures[service])
         headers = {"OpenStack-API-Version": f"{_NOVA} {version}"}
         try:
-            return self._session.get(f"{self._url(service)}{path}", headers=headers).json()[key]
+            url = f"{self._url(service)}{path}"
+            return self._session.get(url, headers=headers, timeout=self.seconds).json()[key]
         except RetriableConnectionFailure as error:
             self.failures[service] = str(error).partition("\n")[0]
             self._unresponsive.add(service)

@@ -14,7 +14,7 @@ from placement.core.text import NO_NAMES, Names, printable
 from placement_insight.cli.cells import Complete, Shown
 from placement_insight.cli.client import post
 from placement_insight.cli.command import Table, WrittenOutput, add_options, columns_with_names
-from placement_insight.cli.names import CommandNames
+from placement_insight.cli.names import SECONDS_OF_PLANS, CommandNames
 from placement_insight.documents import Response
 from placement_insight.names import named, uuids_in
 
@@ -247,6 +247,7 @@ def add_room_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str, object]:
     """Return the fields of a body that say where servers may move.  Raises: CommandError."""
+    names.seconds = SECONDS_OF_PLANS
     fields = {
         "keep": arguments.keep,
         "cells": _cells(arguments.cells) if arguments.cells else None,
