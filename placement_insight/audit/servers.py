@@ -82,12 +82,10 @@ class OfServer(InLivePlan):
         """Return the command with which the repair begins."""
         if self.migration:
             return super().first_command(commands)
-        if self.host_alone:
-            return (
-                f"nova-manage placement heal_allocations --instance {self.consumer}{self.option}"
-            )
-        show = "server show" if self.host_alone is None else self.show
-        return commands.of_openstack(show, self.consumer)
+        if self.host_alone is False:
+            return commands.of_openstack(self.show, self.consumer)
+        option = f"{self.option}{' --dry-run' if self.host_alone is None else ''}"
+        return f"nova-manage placement heal_allocations --instance {self.consumer}{option}"
 
 
 class AllocationsOnOtherHost(OfConsumer, OfServer, code="allocations_on_other_host"):

@@ -422,7 +422,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
         ({"accel:device_profile": "fpga"}, "", "show"),
         ({"pci_passthrough:alias": "gpu:1"}, "", "show"),
         ({"resources_PCI:CUSTOM_GPU": "1"}, "", "show"),
-        (None, "", "look"),
+        (None, "", "try"),
         (None, "child", "show"),
         (None, "shared", "show"),
         (None, "device", "show"),
@@ -449,12 +449,12 @@ def test_nova_manage_is_named_only_for_servers_that_need_their_host_alone(
     heal = "nova-manage placement heal_allocations --instance"
     expected = {
         "heal": f"{heal} {consumer} --force",
-        "look": f"openstack server show {consumer}",
+        "try": f"{heal} {consumer} --force --dry-run",
         "show": f"openstack resource provider allocation show {consumer}",
     }
     assert commands[consumer] == expected[command_]
-    of_lost = f"{heal} {lost}" if command_ == "heal" else f"openstack server show {lost}"
-    assert commands[lost] == of_lost
+    of_lost = {"heal": f"{heal} {lost}", "show": f"openstack server show {lost}"}.get(command_)
+    assert commands[lost] == (f"{heal} {lost} --dry-run" if specs is None else of_lost)
 
 
 def test_a_renamed_provider_is_the_host_by_its_uuid(store, host, nova, run_audit):

@@ -204,8 +204,7 @@ def test_a_file_does_not_say_whether_a_server_is_being_moved():
     comparison.add([moved])
     for finding in comparison.of_consumers(with_orphans=True):
         assert finding.cause.endswith("; a file does not say whether nova is moving it")
-        shown = f"openstack server show {finding.consumer}"
-        assert finding.first_command(Commands()) == shown
+        assert finding.first_command(Commands()).endswith(" --dry-run")
 
 
 def skips(comparison, code):
