@@ -136,15 +136,19 @@ class CommandNames:
             if row["policy"] in _STRICT
         ]
 
+    def hosts_in(self, *states: str) -> Sequence[str]:
+        """Return the hosts in one of these states: UNKNOWN if the database of the cell is down."""
+        with suppress(ClientException, *_MALFORMED):
+            return [
+                row["host"]
+                for row in self._services
+                if {row["status"], row.get("state")} & {*states}
+            ]
+        return ()
+
     @cached_property
-    def unreachable_hosts(self) -> Sequence[str]:
-        """The hosts of cells whose database is down, as far as nova lists them."""
-        try:
-            path = "/os-services?binary=nova-compute"
-            rows = self._rows(_NOVA, path, "services", _DOWN_CELLS)
-            return [row["host"] for row in rows if row["status"] == "UNKNOWN"]
-        except (ClientException, *_MALFORMED):
-            return ()
+    def _services(self) -> Any:
+        return self._rows(_NOVA, "/os-services?binary=nova-compute", "services", _DOWN_CELLS)
 
     @cached_property
     def migrations(self) -> Sequence[str]:

@@ -19,7 +19,7 @@ from placement.exception import BadRequest
 from placement_insight.names import short_name
 
 _UNKNOWN: Final = "the cell of its host is not known: cells does not name the host"
-_DOWN: Final = "the database of the cell of its host is down: Nova cannot move it"
+_DOWN: Final = "its host, or the database of the cell of its host, is down: Nova cannot migrate it"
 NOT_KNOWN: Final = (
     "The cells of Nova are not known, and Nova moves no server to another cell. Give cells, from "
     "the output of nova-manage cell_v2 list_hosts."

@@ -36,6 +36,7 @@ class NovaApi:
         self.services = {}  # by the UUID of the hypervisor; by default, its name
         self.groups = []
         self.unknown = []  # hosts of a cell that is down
+        self.down = []  # hosts whose nova-compute is down
         self.current = {}  # servers that have changed since they were listed
         self.failures = {}
         self.refused, self.texts, self.named = {}, {}, []
@@ -122,6 +123,8 @@ class NovaApi:
             assert kind == "projects" or (version, query["binary"]) == ("2.69", ["nova-compute"])
             services = [{"host": each, "status": "UNKNOWN"} for each in self.unknown]
             services.append({"host": "cn9", "status": "enabled"})
+            down = {"status": "enabled", "state": "down"}
+            services += [{"host": each, **down} for each in self.down]
             rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]
             return 200, {"projects": rows, "services": services, "links": {"next": None}}
         assert query["all_tenants"] == ["1"]

@@ -310,6 +310,14 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
             (row,) = json.loads(result.stdout)
             assert (result.returncode, row["to"]) == (3, [])
             assert row["reason"].startswith("not planned: Nova moves no server in this state")
+        nova.down = ["cn2"]
+        nova.servers = []
+        (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)
+        assert (row["to"], row["text"]) == ([], "")
+        nova.down = ["cn1"]
+        (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)
+        assert row["reason"].startswith("its host, or the database of the cell")
+        nova.down = []
         nova.servers = [server(SMALL, name="web", status="SHUTOFF")]
         (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)
         assert row["text"].startswith("openstack server migrate --wait --host cn2")
@@ -317,7 +325,7 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
         for command in ("placement drain cn1", "placement survive"):
             result = openstack.run(command)
             assert result.returncode == 1
-            assert "the database of the cell of its host is down" in result.stderr
+            assert "or the database of the cell of its host, is down" in result.stderr
 
 
 def test_a_nova_that_does_not_respond_is_asked_once():
@@ -335,7 +343,7 @@ def test_a_nova_that_does_not_respond_is_asked_once():
             return "http://nova"
 
     names = Names(SimpleNamespace(client_manager=None))
-    assert (names.unreachable_hosts, names.migrations, names.groups_of(["a"])) == ((), [], None)
+    assert (names.hosts_in("UNKNOWN"), names.migrations, names.groups_of(["a"])) == ((), [], None)
     assert (names.servers(), names.aggregates) == ({}, {})
     (sentence,) = names.missing_lists
     assert sentence.startswith("nova did not list its servers and migrations")
