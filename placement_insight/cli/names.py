@@ -39,8 +39,7 @@ _DOWN_CELLS: Final = "2.69"  # the services of cells that are down are listed si
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
 _PAGE: Final = 1000
-_MOST_MIGRATIONS: Final = 5000  # nova lists the newest first
-_MOST_IN_STATE: Final = 5000
+_MOST: Final = 5000  # nova lists the newest migrations and servers first
 _EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
 
@@ -78,24 +77,17 @@ class CommandNames:
         return self._names(_KEYSTONE, "/projects", "projects")
 
     def servers(self, wanted: Collection[str] | None = None) -> Names:
-        """Return names of servers by UUID: of the wanted servers, or of all, as far as known.
-
-        The newest servers are listed first, a page at a time, until all wanted servers are found
-        or the time is over.
-        """
+        """Return names by UUID: of the wanted servers, or of the newest, in some seconds."""
         names: dict[str, str] = {}
-        if wanted is not None and not wanted:
-            return names
-        for page in self._pages_of_servers(uuid=wanted if wanted and len(wanted) < 2 else ()):
+        pages = self._pages_of_servers(uuid=wanted if wanted and len(wanted) < 2 else ())
+        while (wanted is None or names.keys() < {*names, *wanted}) and (page := next(pages, None)):
             names |= page
-            if wanted is not None and names.keys() >= set(wanted):
-                break
         return names
 
     def servers_in(self, states: Collection[str]) -> Sequence[str]:
         """Return the newest servers in some states, as far as nova lists them in some seconds."""
         pages = self._pages_of_servers(status=states)
-        return [uuid for page in pages for uuid in page][:_MOST_IN_STATE]
+        return [uuid for page in pages for uuid in page][:_MOST]
 
     def _pages_of_servers(self, **filters: Collection[str]) -> Iterator[Names]:
         query: dict[str, object] = {"all_tenants": "1", "limit": str(_PAGE), **filters}
@@ -152,10 +144,7 @@ class CommandNames:
 
     @cached_property
     def migrations(self) -> Sequence[str]:
-        """The migrations that have not ended, as far as nova lists them in some seconds.
-
-        Nova gives them no consumer type.
-        """
+        """The migrations that have not ended: nova gives them no consumer type."""
         found: list[str] = []
         query, end = {"limit": str(_PAGE)}, time.monotonic() + SECONDS
         with suppress(ClientException, *_MALFORMED):
@@ -166,7 +155,7 @@ class CommandNames:
             ):
                 found += [row["uuid"] for row in rows if row["status"] not in ENDED_MIGRATIONS]
                 query["marker"] = rows[-1]["uuid"]
-        return found[:_MOST_MIGRATIONS]
+        return found[:_MOST]
 
     @property
     def missing_lists(self) -> Iterator[str]:
