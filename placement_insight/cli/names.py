@@ -143,11 +143,14 @@ class CommandNames:
         return self._rows(_NOVA, "/os-services?binary=nova-compute", "services", _DOWN_CELLS)
 
     @cached_property
-    def migrations(self) -> Sequence[str]:
-        """The migrations that have not ended: nova gives them no consumer type."""
+    def migrations(self) -> Sequence[str] | None:
+        """The migrations that have not ended: nova gives them no consumer type.
+
+        None if nova lists none because of an error.
+        """
         found: list[str] = []
         query, end = {"limit": str(_PAGE)}, time.monotonic() + SECONDS
-        with suppress(ClientException, *_MALFORMED):
+        try:
             while time.monotonic() < end and (
                 rows := self._rows(
                     _NOVA, f"/os-migrations?{urlencode(query)}", "migrations", _MIGRATIONS
@@ -155,6 +158,8 @@ class CommandNames:
             ):
                 found += [row["uuid"] for row in rows if row["status"] not in ENDED_MIGRATIONS]
                 query["marker"] = rows[-1]["uuid"]
+        except (ClientException, *_MALFORMED):
+            return found[:_MOST] or None
         return found[:_MOST]
 
     @property

@@ -72,8 +72,8 @@ class PlanDrain(WrittenOutput, command.Lister):
         }
         if not any(body.values()):
             raise CommandError("Name a host, or give --aggregate or --rack.")
-        body |= _constraints(names, parsed_args) | _states(names)
-        body = {name: values for name, values in body.items() if values}
+        selected = {name: values for name, values in body.items() if values}
+        body = selected | _constraints(names, parsed_args) | _states(names)
         document, consumers = _planned(self.app, names, "/drain", body, _consumers_of_drain)
         self.exit_status = _EXIT_STATUS[document["verdict"]] or 3 * bool(document["skipped"])
         others = [
@@ -252,9 +252,9 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
         "keep": arguments.keep,
         "cells": _cells(arguments.cells) if arguments.cells else None,
         "unreachable": names.hosts_in("UNKNOWN"),
-        "migrations": names.migrations,
     }
-    return {name: value for name, value in fields.items() if value}
+    migrations = {} if names.migrations is None else {"migrations": names.migrations}
+    return {name: value for name, value in fields.items() if value} | migrations
 
 
 def _states(names: CommandNames) -> dict[str, object]:

@@ -29,6 +29,11 @@ OF_GROUPS: Final = (
     "states."
 )
 
+NO_MIGRATIONS: Final = (
+    "The migrations of Nova are not known: those in progress count as servers. Give migrations, "
+    "the UUIDs in openstack server migration list."
+)
+
 
 def of_drain(
     snapshot: Snapshot, tops: Sequence[int], scene: Scene, result: Drain, limit: int | None
@@ -170,15 +175,17 @@ def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
 def _framed(
     lines: Iterable[str], keep: Keep, groups: ServerGroups = NO_GROUPS
 ) -> tuple[str, Sequence[str]]:
-    """Return the text, which ends with the first two assumptions, and all assumptions."""
-    first_one = ASSUMES[0] if groups is NO_GROUPS else OF_GROUPS
-    assumes = [first_one, *keep.cells.assumes, *ASSUMES[1:]]
+    """Return the text, which ends with the assumptions about Nova, and all assumptions."""
+    of_nova = [ASSUMES[0] if groups is NO_GROUPS else OF_GROUPS, *keep.cells.assumes]
+    if not keep.knows_migrations:
+        of_nova.append(NO_MIGRATIONS)
+    assumes = [*of_nova, *ASSUMES[1:]]
     if unknown := sorted(groups.of_server.keys() - groups.roots.keys()):
         assumes.append(
             f"Members of server groups without allocations are not considered: {first(unknown)}."
         )
     result, *others = lines
-    return "\n  ".join((result, *others, *assumes[:2])), assumes
+    return "\n  ".join((result, *others, *of_nova)), assumes
 
 
 def provider(snapshot: Snapshot, row: int) -> Mapping[str, str]:

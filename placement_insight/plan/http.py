@@ -64,7 +64,7 @@ GROUPS: Final = {**listed(_GROUP), "minItems": 0}
 OF_NOVA: Final = {
     "cells": {"type": "object", "additionalProperties": listed(NAME), "minProperties": 1},
     "unreachable": listed(NAME),
-    "migrations": listed(UUID),
+    "migrations": {**listed(UUID), "minItems": 0},
 }
 """What only Nova knows: its cells, and which of its consumers are migrations."""
 STATES: Final = {"unmovable": listed(UUID), "off": listed(UUID)}
@@ -266,6 +266,7 @@ def keep_of(snapshot: Snapshot, values: Mapping[str, Any]) -> Keep:
         trait_prefixes=prefixes,
         ignored=frozenset(map(canonical, values.get("member_of", ()))),
         cells=cells_of(snapshot, values.get("cells", {}), values.get("unreachable", ())),
+        knows_migrations="migrations" in values,
     )
 
 

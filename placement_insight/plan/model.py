@@ -74,13 +74,15 @@ class Holder:
 class Keep:
     """What a target must have of the root that a consumer leaves; it is in the same cell.
 
-    ``ignored`` are aggregates that are drained as a whole.
+    ``ignored`` are aggregates that are drained as a whole. If it ``knows_migrations``, consumers
+    that are migrations of Nova are apart.
     """
 
     aggregates: bool = True
     trait_prefixes: tuple[str, ...] = ()
     ignored: frozenset[str] = frozenset()
     cells: Cells = NO_CELLS
+    knows_migrations: bool = False
 
     def of(self, snapshot: Snapshot, root: int) -> frozenset[ProviderRequirement | InCell]:
         """Return what a target must have for the consumers of a root."""

@@ -51,6 +51,8 @@ def test_the_answer_comes_first(openstack):
         "not.",
         "  The cells of Nova are not known, and Nova moves no server to another cell. Give cells, "
         "from the output of nova-manage cell_v2 list_hosts.",
+        "  The migrations of Nova are not known: those in progress count as servers. Give "
+        "migrations, the UUIDs in openstack server migration list.",
         "nova did not list its servers and migrations, which may not move: there is no endpoint "
         "of compute in the catalog",
     ]
@@ -276,7 +278,7 @@ def test_servers_stay_in_their_cells(openstack, tmp_path):
     result = openstack.run(*drain, "--cells", str(path))
     assert result.returncode == 1
     assert "there is no other enabled host in cell cell1 (u1)" in result.stderr
-    assert "not known" not in result.stderr
+    assert "cells of Nova are not known" not in result.stderr
     result = openstack.run("placement survive", "--keep", "none", "--cells", str(path))
     assert "in cell cell1 (u1)" in result.stdout
     for text in ("", "cn1 cell1\n", "| Cell Name | Hostname |\n"):
@@ -296,7 +298,8 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
         add_claim(service.url, SMALL, {cn1: {"VCPU": 2}})
         nova.token_id, nova.placement_url = "admin", service.url
         openstack = Client("", *nova.credentials())
-        assert openstack.run("placement drain cn1").returncode == 0
+        result = openstack.run("placement drain cn1")
+        assert (result.returncode, "migrations of Nova" in result.stderr) == (0, False)
         ended = [migration(uuid(), SMALL, "confirmed") for _ in range(3)]  # a page
         nova.migrations = [*ended, migration(SMALL, LARGE, "finished")]
         result = openstack.run("placement drain cn1", "-f", "json")
@@ -343,7 +346,7 @@ def test_a_nova_that_does_not_respond_is_asked_once():
             return "http://nova"
 
     names = Names(SimpleNamespace(client_manager=None))
-    assert (names.hosts_in("UNKNOWN"), names.migrations, names.groups_of(["a"])) == ((), [], None)
+    assert (names.hosts_in("UNKNOWN"), names.migrations, names.groups_of(["a"])) == ((), None, None)
     assert (names.servers(), names.aggregates) == ({}, {})
     (sentence,) = names.missing_lists
     assert sentence.startswith("nova did not list its servers and migrations")

@@ -531,6 +531,10 @@ def test_consumers_stay_in_their_cells(http, store):
     (plan,) = (drained(http, provider=[hosts[2]], unreachable=hosts[:1]),)
     assert plan["moves"][0]["to"][0]["uuid"] == hosts[1]
     assert "not known" in plan["assumes"][1]
+    assert "migrations of Nova are not known" in plan["assumes"][2]
+    assert plan["assumes"][2] in plan["text"]
+    plan = drained(http, provider=[hosts[2]], migrations=[])
+    assert not [each for each in plan["assumes"] if "migrations of Nova" in each]
     plan = drained(http, provider=[hosts[2]], unreachable=["cn2"])
     assert "is down: Nova cannot migrate it" in plan["stuck"][0]["text"]
     body = {"by": "root", "failures": 1, "keep": ["none"], "cells": cells}
