@@ -157,7 +157,7 @@ def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
     texts = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in counts.items())
     classes = _added(host.amounts for host in hosts)
     ranked = sorted(classes, key=lambda name: -classes[name].share)
-    shares = ", ".join(f"{name} {classes[name].share:.0%}" for name in ranked)
+    shares = ", ".join(f"{name} {classes[name].share:.0%}" for name in ranked) or "nothing"
     selected = _selected(hosts, values)
     listed = selected[: int(values.get("limit", _LIMIT)) or None]
     disabled = [host.root.provider.uuid for host, _ in listed if DISABLED in host.root.traits]
@@ -170,7 +170,7 @@ def _top(snapshot: Snapshot, store: Store, values: Mapping[str, str]) -> Json:
         if isinstance(record.change, TraitsChange) and DISABLED in record.change.after
     }
     return document(
-        text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}\nIn use: {shares or 'nothing'}",
+        text=f"{len(hosts)} {nouns(len(hosts), 'host')}: {texts}\nIn use on hosts: {shares}",
         counts={"hosts": len(hosts), **counts},
         classes={name: amounts._asdict() for name, amounts in classes.items()},
         selected=len(selected),

@@ -12,8 +12,8 @@ export interface Amounts {
   reserved: number;
 }
 
-// Sums over trees: `free` is on enabled hosts, `disabled` is free on the others; `full` of the
-// `roots` are enabled and full.
+// Sums over trees: `free` is on enabled hosts, `disabled` is free on the others; of the `roots`,
+// `full` are hosts and full.
 export interface Totals extends Amounts {
   disabled: number;
   full: number;
@@ -28,6 +28,8 @@ export interface Root {
   amounts: Map<string, Amounts>;
   aggregates: string[];
   disabled: boolean;
+  // A sharing provider without children is no host.
+  isPool: boolean;
 }
 
 export class Cloud {
@@ -153,6 +155,7 @@ function rootOf(top: Provider, members: Provider[]): Root {
     amounts,
     aggregates: [...aggregates].sort(compare),
     disabled: top.traits.includes(DISABLED_TRAIT),
+    isPool: members.length === 1 && top.traits.includes(SHARING_TRAIT),
   };
 }
 
@@ -179,12 +182,12 @@ export function totalsOf(roots: Iterable<Root>): Map<string, Totals> {
 }
 
 // Add a tree to sums (1), or remove it (-1).
-function count(sums: Map<string, Totals>, { amounts, disabled }: Root, sign: 1 | -1): void {
+function count(sums: Map<string, Totals>, { amounts, disabled, isPool }: Root, sign: 1 | -1): void {
   for (const [name, each] of amounts) {
     const sum = sums.get(name) ?? { ...NO_TOTALS };
     add(sum, { ...each, free: disabled ? 0 : each.free }, sign);
     sum.disabled += disabled ? sign * each.free : 0;
-    sum.full += !disabled && isFull(each) ? sign : 0;
+    sum.full += !isPool && isFull(each) ? sign : 0;
     sum.roots += sign;
     if (sum.roots > 0) sums.set(name, sum);
     else sums.delete(name);
@@ -213,7 +216,7 @@ function rank(name: string): number {
   return index === -1 ? USUAL.length : index;
 }
 
-// A host without room for much more: the last step of the heat map begins here.
+// As the service counts full hosts: the last step of the heat map begins here.
 export const FULL_SHARE = 0.95;
 
 export function isFull({ capacity, used }: Amounts): boolean {

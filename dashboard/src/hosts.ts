@@ -40,9 +40,9 @@ export function matching(cloud: Cloud, { className, trait, status, ...rest }: Se
 
 function hasStatus({ amounts, disabled }: Root, status: HostStatus, className: string): boolean {
   if (status === "all") return true;
-  if (status === "disabled") return disabled;
+  if (status !== "full") return disabled === (status === "disabled");
   const ofClass = amounts.get(className);
-  return !disabled && (status === "enabled" || (ofClass !== undefined && isFull(ofClass)));
+  return ofClass !== undefined && isFull(ofClass);
 }
 
 function contains(name: string, uuid: string, text: string): boolean {
@@ -86,12 +86,13 @@ export function positionsOf(roots: readonly Root[]): Map<string, number> {
 }
 
 export interface Group {
-  // Empty if nothing is grouped.
+  // The aggregate or trait; empty for the hosts without one, or if nothing is grouped.
+  id: string;
   label: string;
   roots: Root[];
 }
 
-// A host is in the group of each of its aggregates, or of each trait of its root with the prefix
+// A host is in the group of each aggregate of its root, or of each trait of its root with the prefix
 // of `by`. Aggregates have the names in `names`, or the beginning of the names of their hosts; the
 // groups are in the order of their labels, and the hosts without a group are last.
 export function grouped(
@@ -99,11 +100,12 @@ export function grouped(
   by: string,
   names: Readonly<Record<string, string>>,
 ): Group[] {
-  if (by === "none") return [{ label: "", roots: [...roots] }];
+  if (by === "none") return [{ id: "", label: "", roots: [...roots] }];
   const prefix = by === "aggregate" ? null : prefixOf(by);
   const groups = new Map<string, Root[]>();
   for (const root of roots) {
-    const ids = prefix === null ? root.aggregates : traitsWith(root, prefix);
+    const { aggregates = [], traits = [] } = root.members.find(({ uuid }) => uuid === root.uuid) ?? {};
+    const ids = prefix === null ? aggregates : traits.filter((trait) => trait.startsWith(prefix));
     for (const id of ids.length > 0 ? ids : [""]) {
       const members = groups.get(id);
       if (members === undefined) groups.set(id, [root]);
@@ -118,18 +120,12 @@ export function grouped(
     .map(([id, members]) => ({ id, label: labelOf(id, members), roots: members }))
     .sort(({ id: a, label: one }, { id: b, label: other }) =>
       a === "" || b === "" ? (a === "" ? 1 : 0) - (b === "" ? 1 : 0) : byNumber.compare(one, other),
-    )
-    .map(({ label, roots }) => ({ label, roots }));
+    );
 }
 
 // The beginning of traits in "root_trait:CUSTOM_RACK_".
 export function prefixOf(by: string): string {
   return by.slice("root_trait:".length);
-}
-
-function traitsWith({ uuid, members }: Root, prefix: string): string[] {
-  const top = members.find((member) => member.uuid === uuid);
-  return (top?.traits ?? []).filter((trait) => trait.startsWith(prefix));
 }
 
 // Nova knows the name of an aggregate: without it, its hosts say which one it is.

@@ -1,29 +1,18 @@
-// The domains that may fail: the hosts of an aggregate, or those with a trait such as a rack.
+// What may fail at once: the hosts of an aggregate, or those with a trait such as a rack.
 
-import { compare, type Cloud, SHARING_TRAIT } from "./cloud";
-import { byNumber } from "./format";
-import { prefixOf } from "./hosts";
-import type { Provider, Survival } from "./documents";
+import { compare, type Cloud, type Root } from "./cloud";
+import { grouped } from "./hosts";
+import type { Survival } from "./documents";
 
 export type Verdict = "fits" | "does_not_fit" | "undetermined";
-
-export interface Domain {
-  id: string;
-  // What tells it from the others: the name of an aggregate, a trait without the common prefix.
-  label: string;
-  hosts: number;
-  verdict: Verdict;
-}
 
 const FEWEST = 2;
 
 // As the service counts them: roots with COMPUTE_NODE, or with consumers, which use something.
-function hosts(cloud: Cloud): Provider[] {
-  return [...cloud.roots.values()].flatMap(({ uuid, amounts }) => {
-    const host = cloud.providers.get(uuid);
+function hosts(cloud: Cloud): Root[] {
+  return [...cloud.roots.values()].filter(({ uuid, amounts, isPool }) => {
     const isUsed = [...amounts.values()].some(({ used }) => used > 0);
-    const isHost = host?.traits.includes("COMPUTE_NODE") || isUsed;
-    return host && isHost && !host.traits.includes(SHARING_TRAIT) ? [host] : [];
+    return !isPool && (isUsed || cloud.providers.get(uuid)?.traits.includes("COMPUTE_NODE"));
   });
 }
 
@@ -31,8 +20,8 @@ function hosts(cloud: Cloud): Provider[] {
 // have, such as CUSTOM_RACK_.
 export function groupings(cloud: Cloud): string[] {
   const byPrefix = new Map<string, Set<string>>();
-  for (const { traits } of hosts(cloud)) {
-    for (const trait of traits) {
+  for (const { uuid } of hosts(cloud)) {
+    for (const trait of cloud.providers.get(uuid)?.traits ?? []) {
       const [, prefix] = /^(CUSTOM_(?:.*_)?)[^_]+$/.exec(trait) ?? [];
       if (prefix === undefined || prefix === "CUSTOM_") continue;
       byPrefix.set(prefix, (byPrefix.get(prefix) ?? new Set()).add(trait));
@@ -48,25 +37,18 @@ export function likeliest(cloud: Cloud): string | null {
   return prefix ?? (hosts(cloud).some(({ aggregates }) => aggregates.length > 0) ? aggregate : null);
 }
 
-// The domains of a grouping by name, with what happens to them.
-export function domainsOf(
+// The groups of hosts that may fail, with their labels and what happens to them.
+export function outcomesOf(
   cloud: Cloud,
   by: string,
   { not, unknown, left_out }: Survival,
-  nameOf: (id: string) => string,
-): Domain[] {
-  const prefix = by.startsWith("root_trait:") ? prefixOf(by) : null;
-  const counts = new Map<string, number>();
-  for (const { traits, aggregates } of hosts(cloud)) {
-    const ids = prefix === null ? aggregates : traits.filter((trait) => trait.startsWith(prefix));
-    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1);
-  }
-  const labelOf = (id: string) => (prefix === null ? nameOf(id) : id.slice(prefix.length) || id);
+  names: Readonly<Record<string, string>>,
+) {
   const failed = new Set(not.map(({ domain }) => domain));
   const open = new Set([...unknown.map(({ domain }) => domain), ...left_out]);
   const verdictOf = (id: string): Verdict =>
     failed.has(id) ? "does_not_fit" : open.has(id) ? "undetermined" : "fits";
-  return [...counts]
-    .map(([id, count]) => ({ id, label: labelOf(id), hosts: count, verdict: verdictOf(id) }))
-    .sort((a, b) => byNumber.compare(a.label, b.label));
+  return grouped(hosts(cloud), by, names)
+    .filter(({ id }) => id !== "")
+    .map(({ id, label, roots }) => ({ id, label, hosts: roots.length, verdict: verdictOf(id) }));
 }

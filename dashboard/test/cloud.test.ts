@@ -86,15 +86,16 @@ test("in use and reserved, reserved only, and free are three states", () => {
   assert.equal(reservedState({ ...NODE, used: 2 }), "");
 });
 
-test("a host is full above 95 % of its capacity; a disabled one does not count", () => {
+test("a host is full above 95 % of its capacity, disabled or not; a shared pool is no host", () => {
   const cloud = cloudOf(
     host("a", { VCPU: [100, 96] }),
     host("b", { VCPU: [100, 95] }),
     host("c", { VCPU: [100, 120] }),
     host("d", { VCPU: [100, 100] }, { traits: [DISABLED_TRAIT] }),
     host("e", { MEMORY_MB: [100, 100] }),
+    host("s", { VCPU: [100, 100] }, { traits: ["MISC_SHARES_VIA_AGGREGATE"] }),
   );
-  assert.equal(cloud.totals().get("VCPU")?.full, 2);
+  assert.equal(cloud.totals().get("VCPU")?.full, 3);
 });
 
 test("the scarcest class is full on most hosts, not the most used one", () => {

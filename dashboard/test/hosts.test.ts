@@ -11,7 +11,7 @@ import {
   selected,
   sorted,
 } from "../src/hosts";
-import { domainsOf, likeliest } from "../src/survival";
+import { likeliest, outcomesOf } from "../src/survival";
 import { changes, cloudOf, host, inventory, provider } from "./clouds";
 
 const ALL = { className: "VCPU", text: "", trait: "", status: "all" as const };
@@ -138,7 +138,7 @@ test("domains that the time limit left out are not determined; R9 is before R10"
   assert.equal(likeliest(cloudOf(host("h", { VCPU: [8, 1] }, { aggregates: ["a"] }))), "aggregate");
   assert.equal(likeliest(cloudOf(host("h", { VCPU: [8, 1] }))), null);
   const survival = { text: "", domains: 3, survive: 2, undetermined: 1, not: [], unknown: [], left_out: ["CUSTOM_RACK_R10"] };
-  const domains = domainsOf(cloud, "root_trait:CUSTOM_RACK_", survival, String);
+  const domains = outcomesOf(cloud, "root_trait:CUSTOM_RACK_", survival, {});
   assert.deepEqual(
     domains.map(({ label, hosts, verdict }) => [label, hosts, verdict]),
     [["R8", 1, "fits"], ["R9", 2, "fits"], ["R10", 1, "undetermined"]],

@@ -89,6 +89,7 @@ function Hosts(props: {
     [matches, className],
   );
   const { roots, isStale, sortAgain } = useStableOrder(hosts, choice);
+  const pools = roots.filter(({ isPool }) => isPool).length;
   const groups = useMemo(
     () => grouped(roots, choice.by, names.aggregates),
     [roots, choice.by, names],
@@ -97,7 +98,8 @@ function Hosts(props: {
     <section aria-labelledby="map-title" class="wide">
       <div class="toolbar">
         <h2 id="map-title">
-          {className} on {plural(roots.length, "host")}
+          {className} on {plural(roots.length - pools, "host")}
+          {pools > 0 && ` and ${plural(pools, "shared pool")}`}
         </h2>
         {isStale && (
           <button type="button" onClick={sortAgain}>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Amounts, Root } from "../cloud";
-import { amount, decimal, percent, plural } from "../format";
+import { amount, decimal, percent } from "../format";
 import { asCsv, asJson } from "../hosts";
 import { Bar, Empty, TreeLink } from "../parts";
 import { bar, number, Table } from "../table";
@@ -31,7 +31,7 @@ export function HostTable({ roots, name }: { roots: Root[]; name: string }) {
         rows={shown.map((root) => ({ key: root.uuid, cells: cellsOf(root, name) }))}
       />
       <p class="more">
-        {decimal(first + 1)}–{decimal(first + shown.length)} of {plural(roots.length, "host")}{" "}
+        {decimal(first + 1)}–{decimal(first + shown.length)} of {decimal(roots.length)}{" "}
         <button type="button" disabled={page === 0} onClick={() => setPage(page - 1)}>
           Previous
         </button>{" "}

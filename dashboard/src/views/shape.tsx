@@ -100,6 +100,7 @@ function Numbers({ capacity }: { capacity: Capacity }) {
 function ByAggregate({ capacity }: { capacity: Capacity }) {
   return (
     <Table
+      caption="By aggregate: a host in several aggregates is counted in each"
       columns={["Aggregate", number("Claims"), number("Hosts")]}
       rows={capacity.by.toSorted((a, b) => b.claims - a.claims).map((row) => {
         const aggregate = String(row["aggregate"] ?? "");

@@ -6,7 +6,7 @@ import { decimal, plural } from "../format";
 import { Breakable, Empty, Failure, Loading, Name, Select, Sentences } from "../parts";
 import { addressOf, changed } from "../router";
 import { useLoaded, useShared } from "../state";
-import { domainsOf, groupings, type Verdict } from "../survival";
+import { groupings, outcomesOf, type Verdict } from "../survival";
 import { number, Table } from "../table";
 
 const SIGNS: Record<Verdict, string> = { fits: "✓", does_not_fit: "✕", undetermined: "?" };
@@ -26,8 +26,8 @@ export function SurvivalView({ query }: { query: string }) {
     <>
       <h1>What survives a failure?</h1>
       <p class="note">
-        A domain is what fails at once: the hosts of an aggregate, or with a trait. It survives if everything
-        on them fits on other hosts.
+        What fails at once are the hosts of an aggregate, or with a trait such as their rack. They survive
+        if everything on them fits on other hosts.
       </p>
       <div class="filters">
         <Select
@@ -37,22 +37,24 @@ export function SurvivalView({ query }: { query: string }) {
           onChange={(next) => location.replace(addressOf("survival", "", changed(parameters, "by", next)))}
         />
       </div>
-      <Domains by={by} key={by} />
+      <Outcomes by={by} key={by} />
     </>
   );
 }
 
-function Domains({ by }: { by: string }) {
+function Outcomes({ by }: { by: string }) {
   const { api, live, names } = useShared();
   const { value, error } = useLoaded(by, () => api.survival(by));
-  const nameOf = (id: string) => names.aggregates[id] ?? id;
   if (error) return <Failure error={error} what="Survival" />;
   if (value === null) return <Empty>Looking for other hosts …</Empty>;
+  const outcomes = outcomesOf(live.cloud, by, value, names.aggregates);
+  const labels = new Map(outcomes.map(({ id, label }) => [id, label]));
+  const nameOf = (id: string) => (by === "aggregate" ? labels.get(id) : undefined) ?? id;
   return (
     <>
       <Sentences text={value.text} nameOf={nameOf}>
-        <ul class={`domains ${by}`} aria-label="Domains">
-          {domainsOf(live.cloud, by, value, nameOf).map(({ id, label, hosts, verdict }) => (
+        <ul class={`domains ${by}`} aria-label="Outcomes">
+          {outcomes.map(({ id, label, hosts, verdict }) => (
             <li key={id} class={verdict}>
               <span aria-hidden="true">{SIGNS[verdict]}</span>
               <span class="visually-hidden">{WORDS[verdict]}: </span>
@@ -77,7 +79,7 @@ function Failures(props: { outcomes: Outcome[]; nameOf: (id: string) => string }
   return (
     <Table
       caption="Consumers without another host"
-      columns={["Domain", number("Hosts"), number("Consumers"), number("Without a host"), "Reason"]}
+      columns={["Fails at once", number("Hosts"), number("Consumers"), number("Without a host"), "Reason"]}
       rows={props.outcomes.map(({ domain, hosts, consumers, stuck, reason }) => ({
         key: domain,
         cells: [

@@ -90,7 +90,7 @@ def test_hosts_are_selected_and_sorted(openstack):
     shown = openstack.run("placement top", "--limit=1")
     assert shown.stderr.splitlines()[:3] == [
         "3 hosts: 0 full, 0 empty, 0 fragmented, 0 disabled, 0 reserved, 0 over capacity",
-        "In use: VGPU 25%, MEMORY_MB 12%, PCPU 12%, VCPU 6%, SRIOV_NET_VF 6%, DISK_GB 1%",
+        "In use on hosts: VGPU 25%, MEMORY_MB 12%, PCPU 12%, VCPU 6%, SRIOV_NET_VF 6%, DISK_GB 1%",
         "1 of 3 selected hosts are listed. All: --limit 0.",
     ]
     assert json.loads(openstack.run("placement top", "-f", "json", "--rack=CUSTOM_").stdout) == []

@@ -142,7 +142,7 @@ def test_what_survives_a_failure(small_to_change, open_page):
         configure(host, "traits", ["COMPUTE_NODE"])
     page = open_page(f"{service.url}{PAGE}#/survival")
     wait_for_text(page, "0 of 1 aggregate survives; 1 does not")
-    domains = page.get_by_role("list", name="Domains")
+    domains = page.get_by_role("list", name="Outcomes")
     assert "does not survive" in domains.inner_text()
     assert "2 hosts" in domains.inner_text()
     failures = page.get_by_role("table").filter(has_text="Without a host")
@@ -152,7 +152,7 @@ def test_what_survives_a_failure(small_to_change, open_page):
         configure(host, "traits", ["COMPUTE_NODE", trait])
     page.get_by_label("Fails at once").select_option("root_trait:CUSTOM_RACK_")
     wait_for_text(page, "2 of 2 groups survive")
-    racks = page.get_by_role("list", name="Domains").get_by_role("link")
+    racks = page.get_by_role("list", name="Outcomes").get_by_role("link")
     assert racks.all_inner_texts() == ["1", "2"]
 
 

@@ -346,6 +346,9 @@ def test_the_page_begins_with_errors_refusals_the_fullest_class_and_changes(real
 def test_the_rows_of_top_are_selected_by_state_and_class(realistic, open_page):
     top = realistic.send("GET", "/insight/top?full=true&limit=0")
     page = opened(open_page, realistic)
+    of_class = realistic.send("GET", "/insight/top?class=VCPU&full=true")["selected"]
+    card = page.locator(".card", has=page.get_by_role("button", name="VCPU", exact=True))
+    expect(card.locator(".card-full")).to_have_text(re.compile(rf"^{of_class} hosts? full$"))
     full = f"{top['counts']['full']} of {top['counts']['hosts']} hosts full"
     page.get_by_role("link", name=full).click()
     expect(page.get_by_role("status").last.locator("p")).to_have_text(top["text"].split("\n"))
