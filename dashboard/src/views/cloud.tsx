@@ -34,7 +34,15 @@ export function CloudView({ query }: { query: string }) {
   const changes = choice.status === "full" ? version : structure;
   const matches = useMemo(() => matching(live.cloud, choice), [changes, keyOf(choice)]);
   useEscape(isWall, () => set("wallboard", ""));
-  if (live.status.at === null) return <Loading />;
+  if (live.status.at === null) {
+    // most of the first line does not need the providers
+    return (
+      <>
+        <Now />
+        <Loading />
+      </>
+    );
+  }
   if (live.cloud.providers.size === 0) {
     return (
       <Empty>

@@ -98,6 +98,15 @@ def test_the_reason_replaces_the_loading_providers(small, open_page):
     assert "Loading" not in text_of(page)
 
 
+def test_the_first_line_does_not_wait_for_the_providers(small, open_page):
+    page = open_page(small.url + PAGE)
+    page.goto("about:blank")
+    page.route("**/insight/providers*", lambda _: None)  # they never arrive
+    page.goto(small.url + PAGE)
+    expect(page.get_by_role("list", name="Now")).to_contain_text("0 of 2 hosts full")
+    assert "Loading the providers" in text_of(page)
+
+
 def test_a_root_opens_from_the_table(small, open_page):
     page = open_page(small.url + PAGE)
     page.get_by_role("link", name="host1").click()
