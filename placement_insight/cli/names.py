@@ -149,7 +149,7 @@ class CommandNames:
         None if nova lists none because of an error.
         """
         found: list[str] = []
-        query, end = {"limit": str(_PAGE)}, time.monotonic() + SECONDS
+        query, end = {"limit": str(_PAGE)}, time.monotonic() + self.seconds
         try:
             while time.monotonic() < end and (
                 rows := self._rows(

@@ -346,7 +346,11 @@ def test_a_nova_that_does_not_respond_is_asked_once():
             return "http://nova"
 
     names = Names(SimpleNamespace(client_manager=None))
-    assert (names.hosts_in("UNKNOWN"), names.migrations, names.groups_of(["a"])) == ((), None, None)
+    assert (names.hosts_in("UNKNOWN"), names.migrations, names.groups_of(["a"])) == (
+        (),
+        None,
+        None,
+    )
     assert (names.servers(), names.aggregates) == ({}, {})
     (sentence,) = names.missing_lists
     assert sentence.startswith("nova did not list its servers and migrations")

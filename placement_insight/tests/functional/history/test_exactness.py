@@ -117,7 +117,7 @@ def test_as_many_of_allocations_and_of_others_remain_as_are_kept(observed):
     for number in range(9):
         new_provider(observed, f"host{number}")
         claim(observed, str(UUID(int=number)), {host: {"VCPU": 1}})
-    sql.prune(observed, 4, 2)
+    prune(observed, 4, 2)
     last = [str(UUID(int=number)) for number in range(5, 9)]
     changes = [record.change for record in oldest_first(observed)]
     of_consumers = [each for each in changes if isinstance(each, AllocationsChange)]
@@ -125,7 +125,7 @@ def test_as_many_of_allocations_and_of_others_remain_as_are_kept(observed):
     assert [each.name for each in changes if isinstance(each, ProviderChange)] == [
         f"host{number}" for number in range(5, 9)
     ]
-    sql.prune(observed, 4, 2)
+    prune(observed, 4, 2)
     assert [record.change for record in oldest_first(observed)] == changes
 
 
