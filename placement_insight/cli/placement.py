@@ -10,7 +10,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from keystoneauth1.exceptions import ClientException
+from keystoneauth1.exceptions import ClientException, Unauthorized
 from osc_lib.command import command
 from osc_lib.exceptions import CommandError
 
@@ -163,5 +163,6 @@ class ServeDashboard(WrittenOutput, command.Command):
                 raise_exc=False,
             )
         except ClientException as error:
-            return UpstreamResponse(502, {"Content-Type": "text/plain"}, str(error).encode())
+            status = 401 if isinstance(error, Unauthorized) else 502  # of Keystone: no new token
+            return UpstreamResponse(status, {"Content-Type": "text/plain"}, str(error).encode())
         return UpstreamResponse(response.status_code, response.headers, response.content)

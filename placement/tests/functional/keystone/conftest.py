@@ -103,8 +103,22 @@ class KeystoneAdministrator:
         return self.token(name, project_id=project_id)
 
     def grant_on_domain(self, user, role):
-        (user_record,) = self._client.users.list(name=user, domain=DOMAIN)
-        self._client.roles.grant(self._roles[role], user=user_record, domain=DOMAIN)
+        self._client.roles.grant(self._roles[role], user=self._user(user), domain=DOMAIN)
+
+    def _user(self, name):
+        (user,) = self._client.users.list(name=name, domain=DOMAIN)
+        return user
+
+    def catalog(self, service_type, **urls):
+        """Add a service with a public endpoint in each region."""
+        service = self._client.services.create(service_type, type=service_type)
+        for region, url in urls.items():
+            self._client.regions.create(region)
+            self._client.endpoints.create(service, url, interface="public", region=region)
+
+    def disable(self, user):
+        """Disable a user, whose tokens end."""
+        self._client.users.update(self._user(user), enabled=False)
 
     def revoke(self, token):
         self._client.tokens.revoke_token(token)
