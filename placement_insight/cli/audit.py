@@ -13,7 +13,7 @@ from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.finding import NOTICE, Commands, Finding
 from placement_insight.audit.kinds import Audit, in_order
 from placement_insight.audit.live_consumers import NO_LIST, LiveFindings, live_findings
-from placement_insight.audit.model import FOUND, AuditedProviders, Skipped
+from placement_insight.audit.model import FOUND, AuditedProviders
 from placement_insight.audit.names import LostParent
 from placement_insight.audit.text import (
     Group,
@@ -78,7 +78,7 @@ class AuditPlacement(WrittenOutput, command.Lister):
             row for row in (*stored.skipped, *live.skipped) if not codes or row.code in codes
         ]
         if parsed_args.plan:
-            found |= self._write_plan(findings, skipped, parsed_args)
+            found |= self._write_plan(findings, parsed_args)
         self.exit_status = FOUND if found else 0
         groups = by_provider(findings)
         if is_table(parsed_args) and not codes and self.app.stdout.isatty():
@@ -153,19 +153,14 @@ class AuditPlacement(WrittenOutput, command.Lister):
 
     # --- plans --------------------------------------------------------------------------
 
-    def _write_plan(
-        self,
-        findings: Iterable[Finding],
-        skipped: Iterable[Skipped],
-        arguments: argparse.Namespace,
-    ) -> bool:
+    def _write_plan(self, findings: Iterable[Finding], arguments: argparse.Namespace) -> bool:
         """Write the plan; return whether it has actions."""
         # Actions have SQL, and each command of `openstack` imports this module.
         from placement_insight.audit.repair.plan_file import apply_command, write_plan  # noqa: PLC0415
 
         database = str(change_token.epoch(self._feed["token"]))
         planned = write_plan(arguments.plan, database, findings, arguments.code)
-        self.note(planned.text(arguments.plan, skipped))
+        self.note(planned.text(arguments.plan))
         if planned.actions:
             apply = f"To apply them on an API host: {apply_command(arguments.plan)}"
             self.note(apply, is_command=True)

@@ -145,6 +145,14 @@ def test_each_command_has_the_options_that_select_the_cloud(openstack, with_pass
     assert finding["repair_command"] == f"{program} resource provider tree --in-tree {uuid}"
 
 
+def test_what_was_not_compared_is_reported_once(with_password, nova, tmp_path):
+    nova.servers = [server(each, "host1") for each in SERVERS[:2]]
+    nova.servers.append(server(SERVERS[2], "host2", status="MIGRATING"))
+    arguments = ("--live", "nova", *NO_GRACE, "--plan", str(tmp_path / "plan"))
+    shown = with_password.run("placement audit", *arguments).stderr
+    assert shown.count("not compared for doubled_consumer") == 1
+
+
 def test_nova_is_listed_by_the_session_of_the_client(openstack, with_password, nova, tmp_path):
     plan = tmp_path / "plan"
     nova.servers = [server(SERVERS[0], "host1"), server(SERVERS[2], "host2")]
