@@ -437,7 +437,7 @@ def test_too_many_providers_or_consumers_are_refused(http, store, monkeypatch):
     for _ in range(2):
         claim(http, {hosts[0]: {"VCPU": 1}})
     refused = drained(http, provider=hosts[:1], status=400)
-    assert "have 2 consumers; a plan has at most 1" in refused["errors"][0]["detail"]
+    assert "selects 2 consumers; a plan has at most 1" in refused["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
