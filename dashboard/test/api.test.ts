@@ -71,6 +71,12 @@ test("a response that is late is not said to be a service that does not respond"
   await Promise.resolve(); // the request begins when its turn comes
   context.mock.timers.tick(30_000);
   await assert.rejects(response, { status: 0, message: "The service has sent nothing for 30 seconds." });
+  const plan = new Api(SETTINGS).survival("aggregate");
+  await Promise.resolve();
+  context.mock.timers.tick(119_999);
+  assert.equal(await Promise.race([plan, Promise.resolve("waits")]), "waits");
+  context.mock.timers.tick(1);
+  await assert.rejects(plan, { status: 0, message: "The service has sent nothing for 120 seconds." });
 });
 
 test("the parts of a large response are progress, and no timeout", async () => {

@@ -92,7 +92,7 @@ function cellsOf(host: TopHost) {
     <TreeLink uuid={host.uuid} name={host.name} />,
     <Bar name={name} amounts={{ used, capacity: usable, reserved, free: free[name] ?? 0 }} />,
     <>
-      <Breakable text={name} /> {amountOf(name, used, usable)}
+      <Breakable text={name} /> <span class="piece">{amountOf(name, used, usable)}</span>
     </>,
     <Breakable text={amounts(left) || "nothing"} />,
     <>
