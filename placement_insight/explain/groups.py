@@ -23,7 +23,7 @@ from placement.core.requirement import Isolate
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, need_conditions
-from placement.core.search.slots import SlottedRequest, joint_requirements
+from placement.core.search.slots import Need, SlottedRequest, joint_requirements
 from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import AmountArray, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
@@ -45,6 +45,12 @@ def meeting(condition: Condition) -> Providers:
     return np.stack([condition.local, condition.shared])
 
 
+def meeting_need(snapshot: Snapshot, need: Need) -> Mask:
+    """Return the providers that meet all conditions of a need in their tree, except amounts."""
+    masks = [condition.local for condition in need_conditions(snapshot, need)]
+    return reduce(np.logical_and, masks, snapshot.forest.root >= 0)
+
+
 def all_providers(snapshot: Snapshot) -> Providers:
     """Return all providers for their trees, and the sharing providers for other trees."""
     return np.stack([snapshot.forest.root >= 0, snapshot.sharing.mask(snapshot.size)])
@@ -61,6 +67,13 @@ def roots_shared_with(snapshot: Snapshot, sharing: Mask) -> Mask:
     states = map(snapshot.entries.state, np.flatnonzero(sharing).tolist())
     aggregates = frozenset[str]().union(*(state.aggregates for state in states))
     return roots_in_aggregates(snapshot, aggregates)
+
+
+def aggregates_of(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
+    """Return the aggregates of the trees of some roots."""
+    trees = snapshot.tree_aggregates
+    numbers = np.unique(trees.number[roots]).tolist()
+    return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
 
 
 def free_in_trees(snapshot: Snapshot, name: str) -> AmountArray:

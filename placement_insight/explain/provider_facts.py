@@ -37,8 +37,10 @@ from placement_insight.explain.groups import (
     Group,
     GroupNeed,
     Providers,
+    aggregates_of,
     free_in_trees,
     meeting,
+    meeting_need,
     reached_roots,
     sum_in_trees,
 )
@@ -104,7 +106,7 @@ def _shared_from_outside(
     for need in group.needs:
         depending = members & ~reached_roots(snapshot, need.considered & meeting(condition))
         outside = np.flatnonzero(need.considered[1] & ~condition.shared).tolist()
-        aggregates = _aggregates(snapshot, depending) if outside else frozenset()
+        aggregates = aggregates_of(snapshot, depending) if outside else frozenset()
         for row in outside:
             shared = snapshot.entries.state(row).aggregates
             if shared & aggregates:
@@ -115,13 +117,6 @@ def _shared_from_outside(
                     roots=int(np.count_nonzero(roots)),
                 )
     return None
-
-
-def _aggregates(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
-    """Return the aggregates of the trees of some roots."""
-    trees = snapshot.tree_aggregates
-    numbers = np.unique(trees.number[roots]).tolist()
-    return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
 
 
 def _unused(
@@ -227,7 +222,7 @@ class OfClass:
         snapshot, column = self.snapshot, self.amount.column
         trees = snapshot.forest.root[column.rows]
         local, shared = self.providers[:, column.rows]
-        aggregates = _aggregates(snapshot, lost) if shared.any() else frozenset()
+        aggregates = aggregates_of(snapshot, lost) if shared.any() else frozenset()
         for at in np.flatnonzero(shared).tolist():
             state = snapshot.entries.state(column.rows.item(at))
             shared[at] = not aggregates.isdisjoint(state.aggregates)
@@ -265,7 +260,11 @@ def _most_groups(
     amounts = [dict(slot.resources).get(name, 0) for slot in slotted.slots]
     largest = max(amounts)
     column = snapshot.columns[name]
-    groups_of_row = column.free.clip(0) // min(largest, MAX_FREE)
+    needs = {
+        slot.need for slot, each in zip(slotted.slots, amounts, strict=True) if each == largest
+    }
+    able = reduce(np.logical_or, [meeting_need(snapshot, slotted.needs[each]) for each in needs])
+    groups_of_row = column.free.clip(0) // min(largest, MAX_FREE) * able[column.rows]
     fitting = sum_in_trees(snapshot, column.rows, groups_of_row)
     best = int(np.argmax(np.where(lost, fitting, -1)))
     fits, needed = int(fitting[best]), amounts.count(largest)

@@ -127,6 +127,14 @@ def test_groups_that_the_sum_would_suffice_for_are_counted():
     )
 
 
+def test_groups_are_counted_on_the_providers_that_meet_their_conditions():
+    """Two ports of a network: the other bridge has enough free, and another network."""
+    world = "h\n  a CUSTOM_EGR=10 +CUSTOM_A\n  b CUSTOM_EGR=40 +CUSTOM_B"
+    ports = "&".join(f"resources{each}=CUSTOM_EGR:6&required{each}=CUSTOM_A" for each in (1, 2))
+    (row,) = explained(world, f"{ports}&group_policy=none").document()["funnel"]
+    assert (row["code"], row["note"]) == ("combined", "best: h fits 1 of 2 x 6 CUSTOM_EGR")
+
+
 def test_the_named_tree_is_the_first_requirement():
     explanation = explained(FLAT, "resources=VCPU:1&in_tree=$h3&required=!CUSTOM_OFF")
     assert losses(explanation) == [("in_tree", 2), ("forbidden_trait", 1)]
