@@ -1,6 +1,6 @@
 """All kinds of findings, and the findings in the state of a database."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final, Self
@@ -25,11 +25,17 @@ KINDS: Final[Mapping[str, type[Finding]]] = {
         names.SimilarNames,
         *(usage.ProviderWithoutInventory, names.HostWithoutAggregate),
         *(names.UnusedClass, names.UnusedTrait, names.UnusedType),
-        *(names.SimilarTypes, names.UntypedConsumers, usage.StaleProvider),
+        *(names.UntypedConsumers, usage.StaleProvider),
     )
 }
 """The kinds by code, in the order in which findings are listed."""
 _POSITIONS: Final = {code: position for position, code in enumerate(KINDS)}
+_OF_STATE: Final[Sequence[Callable[[AuditedState], Iterator[Finding]]]] = (
+    *(trees.trees, trees.nested_compute_nodes, usage.stray_usage, usage.incomplete_consumers),
+    *(usage.usage_counters, usage.over_capacity, usage.units_not_admitted),
+    *(names.lost_parents, names.similar_names, usage.providers_without_inventory),
+    *(names.hosts_without_aggregate, names.unused_names, names.untyped_consumers),
+)
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
@@ -43,20 +49,8 @@ def findings(state: AuditedState, *, stale_before: datetime | None = None) -> It
     With ``stale_before`` (naive UTC), they include providers with allocations whose generation did
     not change since. Cost: linear in the audited rows.
     """
-    yield from trees.trees(state)
-    yield from trees.nested_compute_nodes(state)
-    yield from usage.stray_usage(state)
-    yield from usage.incomplete_consumers(state)
-    yield from usage.usage_counters(state)
-    yield from usage.over_capacity(state)
-    yield from usage.units_not_admitted(state)
-    yield from names.lost_parents(state)
-    yield from names.similar_names(state)
-    yield from usage.providers_without_inventory(state)
-    yield from names.hosts_without_aggregate(state)
-    yield from names.unused_names(state)
-    yield from names.similar_types(state)
-    yield from names.untyped_consumers(state)
+    for of_state in _OF_STATE:
+        yield from of_state(state)
     if stale_before is not None:
         yield from usage.stale_providers(state, stale_before)
 

@@ -1,11 +1,9 @@
-"""Notices about names of providers and consumer types, unused names, and aggregates."""
+"""Findings about names of providers, unused names, aggregates, and consumers without a type."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
-from placement.core.text import nouns
 from placement_insight.audit.consumers.model import UNKNOWN_TYPE
 from placement_insight.audit.finding import (
     NOTICE,
@@ -20,11 +18,8 @@ from placement_insight.audit.finding import (
 from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedProvider, AuditedState
 from placement_insight.names import short_name
 
-_TYPES_OF_NOVA = frozenset({INSTANCE, MIGRATION})
 # Neutron creates them at each start of an agent, also if no provider gets them.
 _OF_NEUTRON = ("CUSTOM_NETWORK_TUNNEL_PROVIDER", "CUSTOM_PHYSNET_", "CUSTOM_VNIC_TYPE_")
-_SIMILAR = 0.9  # of difflib: one of five letters is missing, or one of ten is another
-_MOST_USED = 20
 
 
 class SimilarNames(Finding, code="similar_names", level=NOTICE):
@@ -141,68 +136,21 @@ def unused_names(state: AuditedState) -> Iterator[Finding]:
             yield UnusedClass(resource_class=name)
     traits = sorted(name for name in state.unused_traits if not name.startswith(_OF_NEUTRON))
     yield from (UnusedTrait(trait=name) for name in traits)
-    unused = {name for name, number in _numbers(state).items() if not number}
-    yield from (UnusedType(type=name) for name in sorted(unused - _TYPES_OF_NOVA))
+    unused = {name for name, number in state.consumer_types.items() if name and not number}
+    yield from (UnusedType(type=name) for name in sorted(unused - {INSTANCE, MIGRATION}))
 
 
-def _numbers(state: AuditedState) -> Mapping[str, int]:
-    """Return the number of consumers by type, without those that have no type."""
-    return {name: number for name, number in state.consumer_types.items() if name is not None}
+class UntypedConsumers(Finding, code="untyped_consumers", level=NOTICE):
+    """Consumers without a type, beside others with one."""
 
-
-class OfType(Finding, level=NOTICE):
-    """A notice about the consumers of a type."""
-
+    cause: str = "written below microversion 1.38, while other consumers have a type"
+    repair: str = "upgrade the client that writes them; its next write sets the type"
     type: str
     consumers: int
 
     def first_command(self, commands: Commands) -> str:
         """Return the command that lists these consumers."""
         return commands.of_openstack("resource consumer list --type", self.type)
-
-
-class SimilarTypes(OfType, code="similar_types"):
-    """A consumer type that may be a misspelled one."""
-
-    repair: str = "correct the client that writes this type"
-    similar_to: str
-
-
-def similar_types(state: AuditedState) -> Iterator[SimilarTypes]:
-    """Yield the types that consumers have, each with the usual type that may be meant.
-
-    The usual types are the types of nova, then the types with most consumers. A type with other
-    digits is another type.
-    """
-    numbers = _numbers(state)
-    order = sorted(numbers, key=lambda name: (name not in _TYPES_OF_NOVA, -numbers[name], name))
-    usual: dict[str, dict[str, str]] = defaultdict(dict)
-    for position, name in enumerate(order):
-        stem, by_stem = _stem(name), usual[re.sub(r"\D", "", name)]
-        similar = get_close_matches(stem, by_stem, n=1, cutoff=_SIMILAR)
-        if similar and numbers[name]:
-            other = by_stem[similar[0]]
-            number = numbers[other]
-            cause = f"{number} {nouns(number, 'consumer')} of the type {other}"
-            yield SimilarTypes(type=name, consumers=numbers[name], similar_to=other, cause=cause)
-        elif position < _MOST_USED:
-            by_stem.setdefault(stem, name)
-
-
-def _stem(name: str) -> str:
-    """Return the name without the differences between the spellings of one word.
-
-    >>> _stem("INSTANCE") == _stem("INSTANCE_S")
-    True
-    """
-    return name.replace("_", "").removesuffix("S")
-
-
-class UntypedConsumers(OfType, code="untyped_consumers"):
-    """Consumers without a type, beside others with one."""
-
-    cause: str = "written below microversion 1.38, while other consumers have a type"
-    repair: str = "upgrade the client that writes them; its next write sets the type"
 
 
 def untyped_consumers(state: AuditedState) -> Iterator[UntypedConsumers]:

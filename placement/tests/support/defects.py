@@ -161,10 +161,6 @@ def unused_type(host: Host) -> None:
     host.run(consumer_types.insert().values(name="VOLUME"))
 
 
-def similar_types(host: Host) -> None:
-    claim(host.store, uuid(), {host.uuid: {"VCPU": 1}}, type=f"{TYPE}S")
-
-
 def untyped_consumers(host: Host) -> None:
     claim(host.store, uuid(), {host.uuid: {"VCPU": 1}}, type=None)
 
@@ -199,7 +195,6 @@ DEFECTS: Mapping[str, tuple[str, Callable[[Host], None]]] = {
     "provider_without_inventory": ("provider_without_inventory", provider_without_inventory),
     "host_without_aggregate": ("host_without_aggregate", host_without_aggregate),
     "unused_type": ("unused_type", unused_type),
-    "similar_types": ("similar_types", similar_types),
     "untyped_consumers": ("untyped_consumers", untyped_consumers),
     "unused_class": ("unused_class", unused_class),
     "unused_trait": ("unused_trait", unused_trait),
