@@ -1,4 +1,4 @@
-"""What a host is, and the resource classes of every server: one definition for all features.
+"""What a host is, and the types and classes of servers: one definition for all features.
 
 Commands import this module, too, which must not import numpy.
 """
@@ -16,6 +16,11 @@ COMPUTE_NODE: Final = "COMPUTE_NODE"
 
 DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 """The trait of hosts whose compute service is disabled."""
+
+INSTANCE: Final = "INSTANCE"
+MIGRATION: Final = "MIGRATION"
+NOUNS: Final = {INSTANCE: "server", MIGRATION: "migration"}
+"""What the consumers of these types are called."""
 
 NEEDS_OF_SERVERS: Final = (("VCPU", "PCPU"), ("MEMORY_MB",), ("DISK_GB",))
 """The classes that servers need, by alternatives."""

@@ -25,8 +25,6 @@ from placement_insight.audit.hosts import (
     is_bare_metal,
 )
 from placement_insight.audit.model import (
-    INSTANCE,
-    MIGRATION,
     AuditedProviders,
     FailedMigration,
     Hidden,
@@ -61,7 +59,7 @@ from placement_insight.audit.servers import (
     Trees,
     on_other_hosts,
 )
-from placement_insight.hosts import SERVER_CLASSES
+from placement_insight.hosts import INSTANCE, MIGRATION, SERVER_CLASSES
 
 FEW: Final = 10
 ORPHANED: Final = OrphanedConsumer.code

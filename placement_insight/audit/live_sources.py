@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from placement_insight.audit.model import (
-    INSTANCE,
-    MIGRATION,
     Hidden,
     InvalidList,
     ListOfFile,
@@ -26,6 +24,7 @@ from placement_insight.audit.model import (
     Place,
     RunsOn,
 )
+from placement_insight.hosts import INSTANCE, MIGRATION
 
 if TYPE_CHECKING:  # an extra
     from openstack.connection import Connection

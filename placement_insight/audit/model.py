@@ -15,9 +15,7 @@ from placement.core.model import Inventory
 from placement.exception import BadRequest
 from placement_insight.audit.finding import Commands, Named
 from placement_insight.history.model import Record
-
-INSTANCE: Final = "INSTANCE"
-MIGRATION: Final = "MIGRATION"
+from placement_insight.hosts import INSTANCE
 
 ENDED_MIGRATIONS: Final = frozenset({"cancelled", "completed", "confirmed", "done", "reverted"})
 """The states of a migration of nova that ended without a claim."""

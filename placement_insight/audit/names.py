@@ -15,7 +15,8 @@ from placement_insight.audit.finding import (
     Named,
     OfProvider,
 )
-from placement_insight.audit.model import INSTANCE, MIGRATION, AuditedProvider, AuditedState
+from placement_insight.audit.model import AuditedProvider, AuditedState
+from placement_insight.hosts import INSTANCE, MIGRATION
 from placement_insight.names import short_name
 
 # Neutron creates them at each start of an agent, also if no provider gets them.

@@ -14,7 +14,6 @@ from typing import Final
 
 from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.model import (
-    MIGRATION,
     AuditedProviders,
     Hidden,
     ListOfFile,
@@ -22,6 +21,7 @@ from placement_insight.audit.model import (
     Moves,
     RunsOn,
 )
+from placement_insight.hosts import MIGRATION
 
 MOVING: Final = "nova is building, moving or changing the server"
 NO_PROVIDER: Final = "no provider is the host of the server"

@@ -12,7 +12,6 @@ from osc_lib.exceptions import CommandError
 
 from placement.core.text import Names, printable
 from placement_insight.audit.consumers.model import MOST_OF_A_PAGE, UNKNOWN_TYPE
-from placement_insight.audit.model import MIGRATION
 from placement_insight.cli.cells import Complete, Shown, cells
 from placement_insight.cli.client import consumers, get
 from placement_insight.cli.command import (
@@ -26,7 +25,7 @@ from placement_insight.cli.command import (
 )
 from placement_insight.cli.names import CommandNames
 from placement_insight.documents import Response
-from placement_insight.hosts import SERVER_CLASSES
+from placement_insight.hosts import MIGRATION, SERVER_CLASSES
 
 Consumer = Response
 """A consumer of the document of ``GET /insight/consumers``."""

@@ -21,8 +21,8 @@ from placement.core.claims import Amounts
 from placement.core.model import Inventory
 from placement.core.text import Names, printable
 from placement_insight.history.model import OtherChange, Record
+from placement_insight.hosts import NOUNS
 
-_NOUNS = {"INSTANCE": "server", "MIGRATION": "migration"}
 _DEFAULTS = Inventory(total=0)
 
 
@@ -72,7 +72,7 @@ def sentence(change: Change | OtherChange, names: Names, added: str = "") -> str
 
 
 def _consumer(change: AllocationsChange) -> str:
-    return f"{_NOUNS.get(change.consumer_type or '', 'consumer')} {change.consumer_uuid}"
+    return f"{NOUNS.get(change.consumer_type or '', 'consumer')} {change.consumer_uuid}"
 
 
 def _of_provider(change: ProviderChange, names: Names) -> str:

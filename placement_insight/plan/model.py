@@ -31,13 +31,12 @@ from placement.core.search.anchors import roots_in_aggregates
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.hosts import DISABLED
+from placement_insight.hosts import DISABLED, MIGRATION
 from placement_insight.plan.cells import NO_CELLS, Cells, InCell
 from placement_insight.plan.hypothetical import Taken, without
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
 
 ENABLED: Final = ForbiddenRootTrait.one(DISABLED)
-MIGRATION: Final = "MIGRATION"
 
 Resources = tuple[tuple[str, int], ...]
 """Amounts by resource class, sorted by class."""

@@ -14,7 +14,8 @@ from placement.db.tables import allocations, consumer_types, consumers, projects
 from placement.db.transaction import Transaction
 from placement.engine.engine import View
 from placement.engine.shared import ShortRequests
-from placement_insight.plan.model import MIGRATION, Holder, States
+from placement_insight.hosts import MIGRATION
+from placement_insight.plan.model import Holder, States
 from placement_insight.plan.survival import Group
 
 MOST_CONSUMERS: Final = 20_000

@@ -9,7 +9,7 @@ from typing import Final
 
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
-from placement_insight.hosts import SERVER_CLASSES
+from placement_insight.hosts import INSTANCE, SERVER_CLASSES
 from placement_insight.names import argument, option
 from placement_insight.plan.drain import TIME_LIMIT, Drain
 from placement_insight.plan.model import Move, Scene, SkipReason
@@ -144,7 +144,7 @@ def of_move(snapshot: Snapshot, move: Move) -> str:
     Nova refuses the live migration of most devices, and of servers that are off.
     """
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
-    if holder.type not in {None, "INSTANCE"}:
+    if holder.type not in {None, INSTANCE}:
         return f"{holder.type} {holder.uuid} moves to {target}"
     to_target = f"{option('--host', target)} {argument(holder.uuid)}"
     if holder.is_off or any(

@@ -11,7 +11,6 @@ from placement.db.claims.inventories import additions
 from placement.db.resources.names import check_names
 from placement.db.resources.providers import lock_providers
 from placement.db.transaction import Transaction
-from placement_insight.audit.model import INSTANCE
 from placement_insight.audit.repair.action import Action, Amounts, Id, Number, Text, Texts
 from placement_insight.audit.repair.rows import (
     Scope,
@@ -22,6 +21,7 @@ from placement_insight.audit.repair.rows import (
     rename_consumer,
 )
 from placement_insight.audit.repair.transaction import ChangedSince, Repair, class_id_of
+from placement_insight.hosts import INSTANCE
 
 
 class RemoveAllocations(Action, kind="remove_allocations"):

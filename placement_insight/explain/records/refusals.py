@@ -11,6 +11,7 @@ from placement.core.text import Names
 from placement_insight.documents import Response
 from placement_insight.explain.unknown_names import UNKNOWN_CLASS
 from placement_insight.history.causes import Past, has_capacity, has_inventories, has_units
+from placement_insight.hosts import NOUNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +349,7 @@ def sentence(explanation: Response, claim: Response) -> str | None:
     if "provider" in facts:
         facts["provider"] = provider.get("name") or provider["uuid"]
     uuid = claim.get("consumer_uuid") or facts.get("consumer")
-    nouns = {"INSTANCE": "server", "MIGRATION": "migration"}
-    noun = nouns.get(claim.get("consumer_type") or "", "consumer")
+    noun = NOUNS.get(claim.get("consumer_type") or "", "consumer")
     return kind(**facts).sentence(f"{noun} {uuid}" if uuid else "")
 
 

@@ -15,8 +15,6 @@ import pytest
 from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.live_consumers import Comparison
 from placement_insight.audit.model import (
-    INSTANCE,
-    MIGRATION,
     AuditedProviders,
     FailedMigration,
     Hidden,
@@ -30,6 +28,7 @@ from placement_insight.audit.model import (
 )
 from placement_insight.audit.repair.actions import plan
 from placement_insight.audit.repair.consumers import RemoveAllocations, TakeOverAllocations
+from placement_insight.hosts import INSTANCE, MIGRATION
 
 WORLDS = int(os.environ.get("PLAN_WORLDS", "500"))
 AT = datetime(2026, 11, 22)
