@@ -15,15 +15,13 @@ KINDS: Final[Mapping[str, type[Finding]]] = {
     kind.code: kind
     for kind in (
         *(trees.MissingRoot, trees.MissingParent, trees.WrongRoot, trees.NestedComputeNode),
-        *(usage.MissingProvider, usage.MissingInventory),
-        *(usage.MissingConsumer, usage.EmptyConsumer),
-        *(servers.OrphanedConsumer, servers.DoubledConsumer),
+        *(usage.MissingProvider, usage.MissingInventory, usage.MissingConsumer),
+        *(usage.EmptyConsumer, servers.OrphanedConsumer, servers.DoubledConsumer),
         *(servers.ServerWithoutAllocations, servers.AllocationsOnOtherHost),
         *(hosts.HypervisorWithoutProvider, hosts.ProviderWithoutHypervisor),
         *(hosts.StatusOfNova, hosts.AggregatesOfNova, usage.UsageCounter, trees.EditedProvider),
         *(usage.OverCapacity, usage.ReservedInUse, usage.UnitsNotAdmitted, names.LostParent),
-        names.SimilarNames,
-        *(usage.ProviderWithoutInventory, names.HostWithoutAggregate),
+        *(names.SimilarNames, usage.ProviderWithoutInventory, names.HostWithoutAggregate),
         *(names.UnusedClass, names.UnusedTrait, names.UnusedType),
         *(names.UntypedConsumers, usage.StaleProvider),
     )

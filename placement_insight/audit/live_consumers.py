@@ -74,7 +74,6 @@ _CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
 _WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _CHANGED: Final = "the server changed while it was compared"
-_WITHOUT_ROOT: Final = "its provider has no root"
 _FAILED: Final = "its migration did not complete, and nova may still count it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
 _WITH_MIGRATIONS: Final = ", if the file has the migrations of nova"
@@ -413,7 +412,7 @@ class Comparison:
             return ()
         without_root = live.hypervisors.keys() & {*providers.without_root}
         for kind in (StatusOfNova, AggregatesOfNova):
-            self.skipped[NotCompared, kind.code, _WITHOUT_ROOT] += len(without_root)
+            self.skipped[NotCompared, kind.code, "its provider has no root"] += len(without_root)
         listed = {key: each for key, each in live.hypervisors.items() if key not in without_root}
         found = list(hypervisors(listed, providers))
         if isinstance(live.aggregates, Unread):

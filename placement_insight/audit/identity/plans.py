@@ -68,8 +68,7 @@ def retire(identity: Identity, uuid: str) -> Sequence[Action]:
 
 
 def _held(provider: ProviderSummary) -> str:
-    number = provider.consumers
-    consumers = f"{number} {nouns(number, 'consumer')}"
+    consumers = f"{provider.consumers} {nouns(provider.consumers, 'consumer')}"
     return f"{provider.name} ({provider.uuid}) has allocations of {consumers}"
 
 
