@@ -8,14 +8,16 @@ does not respond within seconds, its names are unknown, and UUIDs are shown with
 
 import argparse
 import json
+import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from keystoneauth1.exceptions import ClientException, HttpError, RetriableConnectionFailure
+from keystoneauth1.exceptions import ClientException, HttpError
 from keystoneauth1.session import Session
 from osc_lib.exceptions import ClientException as OpenStackException
 from osc_lib.exceptions import CommandError
@@ -57,6 +59,7 @@ class CommandNames:
         self._manager: Any = app.client_manager  # plugins add their clients as attributes
         self.seconds = SECONDS
         self.failures: dict[str, str] = {}
+        self._missing: dict[str, str] = {}  # the reason for each list
         self._unresponsive: set[str] = set()
 
     @cached_property
@@ -90,13 +93,9 @@ class CommandNames:
         return [uuid for page in pages for uuid in page][:_MOST]
 
     def _pages_of_servers(self, **filters: Collection[str]) -> Iterator[Names]:
-        query: dict[str, object] = {"all_tenants": "1", "limit": str(_PAGE), **filters}
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end and (
-            page := self._names(_NOVA, f"/servers?{urlencode(query, doseq=True)}", "servers")
-        ):
-            yield page
-            query["marker"] = list(page)[-1]
+        query = urlencode({"all_tenants": "1", **filters}, doseq=True)
+        with suppress(ClientException, *_MALFORMED):
+            yield from map(_by_id, self._pages(f"/servers?{query}", "servers", seconds=SECONDS))
 
     def groups_of(self, servers: Collection[str]) -> Sequence[Mapping[str, Any]] | None:
         """Return the ``server_groups`` of some servers, None if they are not known."""
@@ -111,11 +110,9 @@ class CommandNames:
 
         None if nova does not list all server groups to this user.
         """
-        groups: list[Mapping[str, Any]] = []
-        path = f"/os-server-groups?all_projects=1&limit={_PAGE}&offset="
+        path, key = "/os-server-groups?all_projects=1", "server_groups"
         try:
-            while rows := self._rows(_NOVA, f"{path}{len(groups)}", "server_groups", "2.64"):
-                groups += rows
+            groups = list(chain.from_iterable(self._pages(path, key, "2.64", by="offset")))
         except (ClientException, *_MALFORMED):
             return None  # a plan with some of the groups would say that it keeps all rules
         return [
@@ -149,47 +146,61 @@ class CommandNames:
         None if nova lists none because of an error.
         """
         found: list[str] = []
-        query, end = {"limit": str(_PAGE)}, time.monotonic() + self.seconds
+        path, key = "/os-migrations?", "migrations"
         try:
-            while time.monotonic() < end and (
-                rows := self._rows(
-                    _NOVA, f"/os-migrations?{urlencode(query)}", "migrations", _MIGRATIONS
-                )
-            ):
+            for rows in self._pages(path, key, _MIGRATIONS, by="uuid", seconds=self.seconds):
                 found += [row["uuid"] for row in rows if row["status"] not in ENDED_MIGRATIONS]
-                query["marker"] = rows[-1]["uuid"]
         except (ClientException, *_MALFORMED):
             return found[:_MOST] or None
         return found[:_MOST]
 
     @property
     def missing_lists(self) -> Iterator[str]:
-        """The sentence about lists of nova that a plan lacks, if there are any."""
-        if failure := self.failures.get(_NOVA):
-            yield f"nova did not list its servers and migrations, which may not move: {failure}"
+        """The sentences about lists of nova that are missing, one for each reason."""
+        for reason in dict.fromkeys(self._missing.values()):
+            keys = (key.replace("_", " ") for key in self._missing if self._missing[key] == reason)
+            yield f"nova did not list its {', '.join(sorted(keys))}: {reason}"
+
+    def _pages(
+        self,
+        path: str,
+        key: str,
+        version: str = _AGGREGATE_UUIDS,
+        *,
+        by: str = "id",
+        seconds: float = math.inf,
+    ) -> Iterator[Any]:
+        """Yield the pages of a list of nova.  Raises: see ``_rows``.
+
+        ``by`` is the field of a row that is the marker of the next page, or "offset".
+        """
+        end, count, after = time.monotonic() + seconds, 0, ""
+        while time.monotonic() < end and (
+            rows := self._rows(_NOVA, f"{path}&limit={_PAGE}{after}", key, version)
+        ):
+            yield rows
+            count += len(rows)
+            after = f"&offset={count}" if by == "offset" else f"&marker={rows[-1][by]}"
 
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""
-        try:
-            rows = [(row[uuid], row["name"]) for row in self._rows(service, path, key)]
-            return {uuid: name for uuid, name in rows if {type(uuid), type(name)} == {str}}
-        except (ClientException, *_MALFORMED) as error:
-            self.failures[service] = str(error).partition("\n")[0]
-            if not isinstance(error, HttpError):  # it may allow another list
-                self._unresponsive.add(service)
-            return {}
+        with suppress(ClientException, *_MALFORMED):
+            return _by_id(self._rows(service, path, key), uuid)
+        return {}
 
     def _rows(self, service: str, path: str, key: str, version: str = _AGGREGATE_UUIDS) -> Any:
         """Return a list of a service.  Raises: ClientException, one of ``_MALFORMED``."""
-        if service in self._unresponsive:
-            raise ValueError(self.failures[service])
         headers = {"OpenStack-API-Version": f"{_NOVA} {version}"}
         try:
+            if service in self._unresponsive:
+                raise ValueError(self.failures[service])
             url = f"{self._url(service)}{path}"
-            return self._session.get(url, headers=headers, timeout=self.seconds).json()[key]
-        except RetriableConnectionFailure as error:
-            self.failures[service] = str(error).partition("\n")[0]
-            self._unresponsive.add(service)
+            rows = self._session.get(url, headers=headers, timeout=self.seconds).json()[key]
+            return [{**row} for row in rows]
+        except (ClientException, *_MALFORMED) as error:
+            self.failures[service] = self._missing[key] = str(error).partition("\n")[0]
+            if not isinstance(error, HttpError):  # it may allow another list
+                self._unresponsive.add(service)
             raise
 
     def _url(self, service: str) -> str:
@@ -274,6 +285,12 @@ class CommandNames:
         if canonical_uuid(text) or not self.projects or text in self.projects:
             return text
         return uuid_of(text, self.projects, "project")
+
+
+def _by_id(rows: Iterable[Mapping[str, Any]], uuid: str = "id") -> Names:
+    """Return the names in a list by id; rows without text in both are left out."""
+    pairs = ((row.get(uuid), row.get("name")) for row in rows)
+    return {key: name for key, name in pairs if isinstance(key, str) and isinstance(name, str)}
 
 
 def resolve_groups(names: CommandNames, arguments: argparse.Namespace) -> None:

@@ -117,7 +117,7 @@ class NovaApi:
             return 200, {"aggregates": rows}
         if kind == "os-server-groups":
             assert version == "2.64"
-            offset = int(query["offset"][0])
+            offset = int(query.get("offset", ["0"])[0])
             return 200, {"server_groups": self.groups[offset : offset + PAGE]}
         if kind in {"os-services", "projects"}:
             assert kind == "projects" or (version, query["binary"]) == ("2.69", ["nova-compute"])

@@ -53,8 +53,8 @@ def test_the_answer_comes_first(openstack):
         "from the output of nova-manage cell_v2 list_hosts.",
         "  The migrations of Nova are not known: those in progress count as servers. Give "
         "migrations, the UUIDs in openstack server migration list.",
-        "nova did not list its servers and migrations, which may not move: there is no endpoint "
-        "of compute in the catalog",
+        "nova did not list its aggregates, migrations, server groups, servers, services: there is "
+        "no endpoint of compute in the catalog",
     ]
     table = result.stdout.splitlines()
     assert [cell.strip() for cell in table[3].split("|")[1:-1]] == [
@@ -257,6 +257,8 @@ def test_server_groups_of_nova_constrain_the_plan(tmp_path):
         targets, text = plan(group("anti-affinity", *uuids))
         assert targets == {"web-0": "cn2", "web-1": "cn3"}
         assert "Only Nova knows server groups" in text
+        assert "nova did not list its server groups: " in text
+        assert "(HTTP 403)" in text
 
 
 CELLS = """\
@@ -353,14 +355,15 @@ def test_a_nova_that_does_not_respond_is_asked_once():
     )
     assert (names.servers(), names.aggregates) == ({}, {})
     (sentence,) = names.missing_lists
-    assert sentence.startswith("nova did not list its servers and migrations")
+    lists = "aggregates, migrations, server groups, servers, services"
+    assert sentence.startswith(f"nova did not list its {lists}: ")
     assert asked == ["http://nova/os-services?binary=nova-compute"]
 
 
 def test_a_part_of_the_server_groups_is_not_used():
     class Names(CommandNames):
         def _rows(self, _service, path, *_):
-            if path.endswith("offset=0"):
+            if "offset" not in path:
                 return [group("affinity", "a", "b")]
             raise ClientException
 
