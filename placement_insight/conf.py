@@ -79,7 +79,7 @@ and also that of all other changes: changes of allocations never remove those of
 A change is recorded in its transaction: no record is lost, and none has changes that were rolled
 back. Processes that add rows remove the oldest rows in batches, so the table can have a fortieth
 more for each process. A row takes about 0.8 kB, with its indexes. With 0, nothing is recorded, and
-the first write of a process removes all rows.
+a process that starts removes all rows.
 """,
     ),
 ]

@@ -39,14 +39,17 @@ class History(ChangeObserver):
         self._pruning = threading.Lock()
 
     def start(self) -> None:
-        """Record that the history begins; the first write removes what the last process did not.
+        """Record that the history begins; without history, remove all.
 
-        If this fails, for example on a read-only database, the process serves reads.
+        The first write removes what the last process did not. If this fails, for example on a
+        read-only database, the process serves reads.
         """
-        self._unpruned = self._prune_after + 1
         try:
             if self._rows:
+                self._unpruned = self._prune_after + 1
                 sql.begin(self._store)
+            else:
+                sql.prune(self._store, 0, _BATCH)
         except _FAILURES as error:
             reason = first_line(error)
             LOG.warning("insight_changes cannot be prepared: %s. Restart the process.", reason)

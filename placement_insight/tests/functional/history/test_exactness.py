@@ -181,10 +181,13 @@ def test_a_committed_write_does_not_fail_because_no_row_is_removed(observed, cap
 
 
 @pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
-def test_a_process_starts_on_a_read_only_database(observed, caplog):
-    refuse(observed, "INSERT")
-    History(observed, 1).start()
-    expected = "insight_changes cannot be prepared: no INSERT. Restart the process."
+@pytest.mark.parametrize(("verb", "rows"), [("INSERT", 1), ("DELETE", 0)])
+def test_a_process_starts_on_a_read_only_database(observed, caplog, verb, rows):
+    if rows == 0:
+        new_provider(observed, "host", VCPU=1)
+    refuse(observed, verb)
+    History(observed, rows).start()
+    expected = f"insight_changes cannot be prepared: no {verb}. Restart the process."
     assert [record.getMessage() for record in caplog.records] == [expected]
 
 
