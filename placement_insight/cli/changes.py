@@ -33,7 +33,7 @@ class ListChanges(WrittenOutput, command.Lister):
     $ openstack placement changes --since 1h --host cn1
     """
 
-    important = ("at", "text", "request_id", "user_id")
+    important = ("at", "text", "user_id", "request_id")
     nothing = ("No recorded change matches the options.",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -62,5 +62,6 @@ class ListChanges(WrittenOutput, command.Lister):
             known = {**names.aggregates, **known}
         for row in changes:
             row["text"] = Complete(row["text"], lambda text: named(text, known))
+            row["user_id"] = names.users.get(row["user_id"], row["user_id"])
             row["request_id"] = row["global_request_id"] or row["request_id"]
         return _TABLE_COLUMNS, [cells(row[name] for name in _TABLE_COLUMNS) for row in changes]

@@ -79,6 +79,11 @@ class CommandNames:
         """The names of all projects by id."""
         return self._names(_KEYSTONE, "/projects", "projects")
 
+    @cached_property
+    def users(self) -> Names:
+        """The names of all users by id."""
+        return self._names(_KEYSTONE, "/users", "users")
+
     def servers(self, wanted: Collection[str] | None = None) -> Names:
         """Return names by UUID: of the wanted servers, or of the newest, in some seconds."""
         names: dict[str, str] = {}

@@ -9,7 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 from placement_insight.tests.support.nova_documents import flavor, image, server
 
 PAGE = 3
-NAMES = ("/os-aggregates", "/os-server-groups", "/os-services", "/servers", "/v3/projects")
+NAMES = (
+    *("/os-aggregates", "/os-server-groups", "/os-services", "/servers"),
+    *("/v3/projects", "/v3/users"),
+)
 CONSTANT = {
     "/image/v2/images": {
         "images": [image()],
@@ -31,7 +34,7 @@ class NovaApi:
     def __init__(self):
         self.servers, self.migrations, self.hypervisors, self.shown = [], [], [], set()
         self.flavors = [flavor()]
-        self.aggregates, self.projects = {}, {}  # names by id
+        self.aggregates, self.projects, self.users = {}, {}, {}  # names by id
         self.hosts_of_aggregates = {}
         self.services = {}  # by the UUID of the hypervisor; by default, its name
         self.groups = []
@@ -119,14 +122,16 @@ class NovaApi:
             assert version == "2.64"
             offset = int(query.get("offset", ["0"])[0])
             return 200, {"server_groups": self.groups[offset : offset + PAGE]}
-        if kind in {"os-services", "projects"}:
-            assert kind == "projects" or (version, query["binary"]) == ("2.69", ["nova-compute"])
+        of_keystone = {"projects": self.projects, "users": self.users}
+        if kind == "os-services" or kind in of_keystone:
+            assert kind in of_keystone or (version, query["binary"]) == ("2.69", ["nova-compute"])
             services = [{"host": each, "status": "UNKNOWN"} for each in self.unknown]
             services.append({"host": "cn9", "status": "enabled"})
             down = {"status": "enabled", "state": "down"}
             services += [{"host": each, **down} for each in self.down]
-            rows = [{"id": uuid, "name": name} for uuid, name in self.projects.items()]
-            return 200, {"projects": rows, "services": services, "links": {"next": None}}
+            names = of_keystone.get(kind, {})
+            rows = [{"id": id_, "name": name} for id_, name in names.items()]
+            return 200, {kind: rows, "services": services, "links": {"next": None}}
         assert query["all_tenants"] == ["1"]
         only, states = query.get("uuid", []), query.get("status", [])
         rows = [

@@ -88,6 +88,14 @@ def test_a_table_has_names_beside_uuids(openstack, nova):
     assert sorted(nova.named) == ["projects", "servers", "servers"]
 
 
+def test_a_table_of_changes_has_the_names_of_users(openstack, nova):
+    nova.users = {"admin": "nova"}
+    assert "| nova " in table(openstack, "placement changes")
+    nova.refused = {"users": 403}
+    assert "| admin " in table(openstack, "placement changes")
+    assert {row["user_id"] for row in openstack("placement changes")} == {"admin"}
+
+
 def test_capacity_is_shown_by_flavor(openstack, nova):
     """Disabled flavors are not shown, and an invalid request does not hide the other flavors."""
     small = flavor() | {"name": "small", "id": "2", "vcpus": 4, "ram": 0, "disk": 0}
