@@ -130,13 +130,11 @@ class CommandNames:
             if row["policy"] in _STRICT
         ]
 
-    def hosts_in(self, *states: str) -> Sequence[str]:
-        """Return the hosts in one of these states: UNKNOWN if the database of the cell is down."""
+    def hosts_in(self, state: str) -> Sequence[str]:
+        """Return the hosts that are down, or UNKNOWN: the database of their cell is down."""
         with suppress(ClientException, *_MALFORMED):
             return [
-                row["host"]
-                for row in self._services
-                if {row["status"], row.get("state")} & {*states}
+                row["host"] for row in self._services if state in {row["status"], row.get("state")}
             ]
         return ()
 

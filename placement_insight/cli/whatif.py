@@ -252,6 +252,7 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
         "keep": arguments.keep,
         "cells": _cells(arguments.cells) if arguments.cells else None,
         "unreachable": names.hosts_in("UNKNOWN"),
+        "down": names.hosts_in("down"),
     }
     migrations = {} if names.migrations is None else {"migrations": names.migrations}
     return {name: value for name, value in fields.items() if value} | migrations
@@ -260,7 +261,6 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
 def _states(names: CommandNames) -> dict[str, object]:
     """Return the fields of a body that say which servers nova moves in their states."""
     fields = {
-        "unreachable": names.hosts_in("UNKNOWN", "down"),
         "unmovable": [*names.servers_in(_AT_REST), *names.servers_in(_IN_TASKS)],
         "off": names.servers_in(_OFF),
     }

@@ -1,12 +1,14 @@
 """Cells of Nova: a server never leaves its cell, and cannot move while its database is down.
 
+A host that is down is no target; its servers are evacuated.
+
 Nova's API does not report the cell of a host. ``nova-manage cell_v2 list_hosts`` does, with the
 names of the hosts of nova-compute; they are compared with the names of roots, letter case and
 domains apart.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +21,7 @@ from placement.exception import BadRequest
 from placement_insight.names import short_name
 
 _UNKNOWN: Final = "the cell of its host is not known: cells does not name the host"
-_DOWN: Final = "its host, or the database of the cell of its host, is down: Nova cannot migrate it"
+_DOWN: Final = "the database of the cell of its host is down: Nova cannot move it"
 NOT_KNOWN: Final = (
     "The cells of Nova are not known, and Nova moves no server to another cell. Give cells, from "
     "the output of nova-manage cell_v2 list_hosts."
@@ -46,32 +48,38 @@ class InCell:
 class Cells:
     """What the cells of roots require, by row; ``others`` is for the roots without an entry.
 
-    ``assumes`` are the sentences about what is known.
+    ``assumes`` are the sentences about what is known; ``down`` are hosts that are down.
     """
 
     of_root: Mapping[int, InCell] = field(default_factory=dict)
     others: InCell | None = None
     assumes: Sequence[str] = (NOT_KNOWN,)
+    down: Collection[int] = ()
 
 
 NO_CELLS: Final = Cells()
 
 
 def cells_of(
-    snapshot: Snapshot, hosts: Mapping[str, Sequence[str]], unreachable: Sequence[str]
+    snapshot: Snapshot,
+    hosts: Mapping[str, Sequence[str]],
+    unreachable: Sequence[str],
+    down: Sequence[str] = (),
 ) -> Cells:
     """Return the cells with these hosts; Nova has no data of the unreachable hosts.
 
     Raises: BadRequest.
     """
-    if not (hosts or unreachable):
+    if not (hosts or unreachable or down):
         return NO_CELLS
     row_of = _RowOf(snapshot)
-    down = mask_of(numbers(row for host in unreachable for row in row_of(host)), snapshot.size)
+    lost, failed = ({row for host in each for row in row_of(host)} for each in (unreachable, down))
+    no_targets = mask_of(numbers(lost | failed), snapshot.size)
     no_members = np.zeros(snapshot.size, dtype=np.bool_)
-    of_down = dict.fromkeys(np.flatnonzero(down).tolist(), InCell("", no_members, _DOWN))
+    of_lost = dict.fromkeys(lost, InCell("", no_members, _DOWN))
     if not hosts:
-        return Cells(of_down, InCell("", ~down) if of_down else None)
+        others = InCell("", ~no_targets) if lost | failed else None
+        return Cells(of_lost, others, down=failed)
     of_root: dict[int, InCell] = {}
     for cell, names in hosts.items():
         rows = [row for name in names for row in row_of(name)]
@@ -81,7 +89,7 @@ def cells_of(
                 f"cells has {name} in {of_root[twice[0]].name} and in {cell}. A host is in one "
                 "cell: remove it from the other."
             )
-        members = mask_of(numbers(rows), snapshot.size) & ~down
+        members = mask_of(numbers(rows), snapshot.size) & ~no_targets
         of_root |= dict.fromkeys(rows, InCell(cell, members))
     listed = [name for names in hosts.values() for name in names]
     if not of_root:
@@ -92,7 +100,7 @@ def cells_of(
     assumes = "A consumer stays in the cell of its host."
     if unmatched := [name for name in listed if not row_of(name)]:
         assumes += f" These hosts of cells are no root providers: {first(unmatched)}."
-    return Cells(of_root | of_down, InCell("", no_members, _UNKNOWN), (assumes,))
+    return Cells(of_root | of_lost, InCell("", no_members, _UNKNOWN), (assumes,), failed)
 
 
 class _RowOf:

@@ -59,7 +59,7 @@ def of_drain(
                 **_leaving(snapshot, move.holder),
                 "to": [provider(snapshot, move.root)],
                 "allocations": _by_uuid(snapshot, move.allocations),
-                "text": words.of_move(snapshot, move),
+                "text": words.of_move(snapshot, move, scene.keep.cells.down),
             }
             for move in result.moves[:limit]
         ),
@@ -144,7 +144,7 @@ def of_rooms(snapshot: Snapshot, result: Rooms, task: Task) -> Json:
                     **_consumer(each.holder, "uuid"),
                     "frees": each.frees,
                     "to": provider(snapshot, move.root) if (move := each.move) else None,
-                    "text": words.of_move(snapshot, move)
+                    "text": words.of_move(snapshot, move, task.keep.cells.down)
                     if move
                     else f"{each.holder.uuid} must be evicted",
                     "allocations": _by_uuid(snapshot, move.allocations) if move else {},

@@ -64,9 +64,10 @@ GROUPS: Final = {**listed(_GROUP), "minItems": 0}
 OF_NOVA: Final = {
     "cells": {"type": "object", "additionalProperties": listed(NAME), "minProperties": 1},
     "unreachable": listed(NAME),
+    "down": listed(NAME),
     "migrations": {**listed(UUID), "minItems": 0},
 }
-"""What only Nova knows: its cells, and which of its consumers are migrations."""
+"""What only Nova knows: its cells and hosts, and which of its consumers are migrations."""
 STATES: Final = {"unmovable": listed(UUID), "off": listed(UUID)}
 """The servers that Nova does not move in their states, or not while they run."""
 DRAIN_BODY = always(
@@ -265,7 +266,11 @@ def keep_of(snapshot: Snapshot, values: Mapping[str, Any]) -> Keep:
         aggregates="none" not in kept,
         trait_prefixes=prefixes,
         ignored=frozenset(map(canonical, values.get("member_of", ()))),
-        cells=cells_of(snapshot, values.get("cells", {}), values.get("unreachable", ())),
+        cells=cells_of(
+            snapshot,
+            values.get("cells", {}),
+            *(values.get(name, ()) for name in ("unreachable", "down")),
+        ),
         knows_migrations="migrations" in values,
     )
 

@@ -4,7 +4,7 @@ Its first line is the result; what was not determined comes first. Equal reasons
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from placement.core.snapshot.snapshot import Snapshot
@@ -138,15 +138,18 @@ def of_room(root: str, room: Room, names: Mapping[int, str]) -> str:
     return f"{root}: {count} {nouns(count, 'consumer')} {what}: {', '.join(leaving)}"
 
 
-def of_move(snapshot: Snapshot, move: Move) -> str:
+def of_move(snapshot: Snapshot, move: Move, down: Collection[int] = ()) -> str:
     """Return the command of a move; only servers have one.
 
-    Nova refuses the live migration of most devices, and of servers that are off.
+    Nova refuses the live migration of most devices, and of servers that are off. It evacuates
+    servers from roots that are ``down``.
     """
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, INSTANCE}:
         return f"{holder.type} {holder.uuid} moves to {target}"
     to_target = f"{option('--host', target)} {argument(holder.uuid)}"
+    if any(snapshot.forest.root.item(row) in down for _, row in holder.allocations):
+        return f"openstack server evacuate --wait {to_target}"
     if holder.is_off or any(
         snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
         for name, row in move.allocations

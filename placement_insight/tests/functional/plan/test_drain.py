@@ -536,7 +536,7 @@ def test_consumers_stay_in_their_cells(http, store):
     plan = drained(http, provider=[hosts[2]], migrations=[])
     assert not [each for each in plan["assumes"] if "migrations of Nova" in each]
     plan = drained(http, provider=[hosts[2]], unreachable=["cn2"])
-    assert "is down: Nova cannot migrate it" in plan["stuck"][0]["text"]
+    assert "is down: Nova cannot move it" in plan["stuck"][0]["text"]
     body = {"by": "root", "failures": 1, "keep": ["none"], "cells": cells}
     survival = http.post_json("/insight/survival", body, headers=HEADERS).json
     assert (survival["domains"], survival["survive"]) == (2, 1)
