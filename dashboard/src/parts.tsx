@@ -7,7 +7,7 @@ import type { Amounts } from "./cloud";
 import { FULL_SHARE } from "./cloud";
 import type { Names as NamesByKind } from "./documents";
 import { ago, amount, dateTime, decimal } from "./format";
-import { addressOf, changed } from "./router";
+import { addressOf, addressWith } from "./router";
 import { useLoaded, useNow, useShared } from "./state";
 
 export function Bar({ name, amounts }: { name: string; amounts: Amounts }) {
@@ -189,7 +189,7 @@ export function Choices(props: {
   show: (value: string) => string;
 }) {
   const { view, parameters, parameter, all, counts, chosen, show } = props;
-  const link = (value: string) => addressOf(view, "", changed(parameters, parameter, value));
+  const link = (value: string) => addressWith(view, parameters, parameter, value);
   return (
     <ul class="choices" aria-label={all}>
       {chosen !== "" && (

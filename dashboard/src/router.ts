@@ -33,3 +33,8 @@ export function changed(parameters: URLSearchParams, key: string, value: string)
 export function addressOf(view: string, id = "", query = ""): string {
   return `#/${view}${id ? `/${encodeURIComponent(id)}` : ""}${query ? `?${query}` : ""}`;
 }
+
+// A view with its query, of which one parameter is set.
+export function addressWith(view: string, parameters: URLSearchParams, key: string, value: string): string {
+  return addressOf(view, "", changed(parameters, key, value));
+}

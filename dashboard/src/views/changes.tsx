@@ -12,7 +12,7 @@ import {
 import type { RecordedChange, RecordedChanges } from "../documents";
 import { ago, dateTime } from "../format";
 import { Breakable, Empty, Failure, Name, Select } from "../parts";
-import { addressOf, changed } from "../router";
+import { addressOf, addressWith, changed } from "../router";
 import { useLoaded, useNameOf, useNow, useShared, useTicks } from "../state";
 import { Table } from "../table";
 
@@ -47,7 +47,7 @@ export function ChangesView({ query }: { query: string }) {
       {value && <Records recorded={value} />}
       {value?.next && (
         <p class="more">
-          <a href={addressOf("changes", "", changed(address, "marker", value.next))}>Next page</a>
+          <a href={addressWith("changes", address, "marker", value.next)}>Next page</a>
         </p>
       )}
     </>
@@ -62,7 +62,7 @@ function Filters({ address }: { address: URLSearchParams }) {
       label={label}
       value={address.get(key) ?? options[0] ?? ""}
       options={options}
-      onChange={(value) => location.assign(addressOf("changes", "", changed(first, key, value)))}
+      onChange={(value) => location.assign(addressWith("changes", first, key, value))}
     />
   );
   return (

@@ -5,7 +5,7 @@ import { type Cloud, type Root, scarcest } from "../cloud";
 import { plural } from "../format";
 import { grouped, inOrder, isEverything, isSorted, matching, positionsOf, sorted } from "../hosts";
 import { Empty, Loading } from "../parts";
-import { type Address, addressOf, changed } from "../router";
+import { type Address, addressWith } from "../router";
 import { useNow, useShared } from "../state";
 import { Cards } from "./cards";
 import { type CloudChoice, choiceOf, Filters } from "./filters";
@@ -28,7 +28,7 @@ export function CloudView({ query }: { query: string }) {
   const parameters = new URLSearchParams(query);
   const choice = choiceOf(parameters, first);
   const set = (key: string, value: string) =>
-    location.replace(addressOf("cloud", "", changed(parameters, key, value)));
+    location.replace(addressWith("cloud", parameters, key, value));
   const isWall = parameters.has("wallboard");
   // usage decides which hosts are full
   const changes = choice.status === "full" ? version : structure;

@@ -7,7 +7,7 @@ import { classesOf, devicesOf, hostsOf, mostFirst, type Project, projectsOf, sum
 import type { Consumer } from "../documents";
 import { amount, amounts, decimal, ownName, plural } from "../format";
 import { Ago, Empty, Failure, Id, Loading, Select, TreeLink } from "../parts";
-import { addressOf, changed } from "../router";
+import { addressOf, addressWith } from "../router";
 import { useLoaded, useShared, useTicks } from "../state";
 import { number, Table } from "../table";
 
@@ -33,7 +33,7 @@ export function ConsumersView({ query }: { query: string }) {
           label="Class"
           value={name}
           options={classes.includes(name) ? classes : [name, ...classes]}
-          onChange={(next) => location.replace(addressOf("consumers", "", changed(parameters, "class", next)))}
+          onChange={(next) => location.replace(addressWith("consumers", parameters, "class", next))}
         />
       </div>
       <Consumers of={{ resource_class: name }} name={name} version={`${ticks}`} key={name} />

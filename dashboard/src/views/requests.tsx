@@ -5,7 +5,7 @@ import { inUnits } from "../findings";
 import { amount, amountOf, amounts, dateTime, decimal, percent, plural, reason, times } from "../format";
 import { Ago, Breakable, Choices, Empty, Failure, Id, TreeLink } from "../parts";
 import { keyOf, refused } from "../refusals";
-import { addressOf, changed } from "../router";
+import { addressOf, addressWith } from "../router";
 import { useLoaded, useNameOf, useSettled, useShared, useTicks } from "../state";
 import { number, Table } from "../table";
 import { LastChanges } from "./changes";
@@ -80,7 +80,7 @@ function Since({ parameters }: { parameters: URLSearchParams }) {
           spellcheck={false}
           onInput={(event) =>
             location.replace(
-              addressOf("requests", "", changed(parameters, "since", event.currentTarget.value)),
+              addressWith("requests", parameters, "since", event.currentTarget.value),
             )
           }
         />

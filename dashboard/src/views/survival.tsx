@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Outcome } from "../documents";
 import { decimal, plural } from "../format";
 import { Breakable, Empty, Failure, Loading, Name, Select, Sentences } from "../parts";
-import { addressOf, changed } from "../router";
+import { addressOf, addressWith } from "../router";
 import { useLoaded, useShared } from "../state";
 import { groupings, outcomesOf, type Verdict } from "../survival";
 import { number, Table } from "../table";
@@ -34,7 +34,7 @@ export function SurvivalView({ query }: { query: string }) {
           label="Fails at once"
           value={by}
           options={options.includes(by) ? options : [by, ...options]}
-          onChange={(next) => location.replace(addressOf("survival", "", changed(parameters, "by", next)))}
+          onChange={(next) => location.replace(addressWith("survival", parameters, "by", next))}
         />
       </div>
       <Outcomes by={by} key={by} />
@@ -71,7 +71,7 @@ function Outcomes({ by }: { by: string }) {
 
 function linkOf(by: string, id: string): string {
   if (by === "aggregate") return addressOf("search", id);
-  return addressOf("cloud", "", changed(new URLSearchParams(), "trait", id));
+  return addressWith("cloud", new URLSearchParams(), "trait", id);
 }
 
 function Failures(props: { outcomes: Outcome[]; nameOf: (id: string) => string }) {

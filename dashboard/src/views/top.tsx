@@ -3,7 +3,7 @@
 import type { TopHost } from "../documents";
 import { amountOf, amounts, decimal, plural } from "../format";
 import { Bar, Breakable, Empty, Failure, Loading, Select, TreeLink } from "../parts";
-import { addressOf, changed } from "../router";
+import { addressWith } from "../router";
 import { useLoaded, useSettled, useShared, useTicks } from "../state";
 import { bar, Table } from "../table";
 
@@ -17,7 +17,7 @@ export function HostsView({ query }: { query: string }) {
   const { live } = useShared();
   const parameters = new URLSearchParams(query);
   const set = (key: string, value: string) =>
-    location.replace(addressOf("hosts", "", changed(parameters, key, value)));
+    location.replace(addressWith("hosts", parameters, key, value));
   const select = (label: string, key: string, none: string, options: readonly string[]) => (
     <Select
       label={label}
