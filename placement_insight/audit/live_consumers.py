@@ -208,7 +208,8 @@ class Comparison:
         if type_ in self._live.types or is_on_nova:
             return ""
         where = " outside of its hosts" if is_untyped else ""
-        is_of_migrations = self._live.unsure and consumer.type in (None, MIGRATION)
+        is_file = isinstance(self._live, ListOfFile)
+        is_of_migrations = is_file and consumer.type in (None, MIGRATION)
         option = f"--type {type_}{_WITH_MIGRATIONS if is_of_migrations else ''}"
         return f"the list does not cover the consumer type {type_}{where} ({option})"
 
