@@ -140,8 +140,8 @@ def _remove(tx: Transaction, condition: sa.ColumnElement[bool], at_most: int) ->
 def find(tx: Transaction, filters: Filter) -> list[Record]:
     """Return the records that match all filters, the newest first.
 
-    Cost: indexes find times, providers, consumers and request ids; of other filters, reads no more
-    rows than the table has, which is bounded.
+    Cost: ids find times, and indexes providers, consumers and request ids; of other filters, reads
+    no more rows than the table has, which is bounded.
     """
     conditions = tuple(_conditions(tx, filters))
     found: dict[int, Record] = {}
