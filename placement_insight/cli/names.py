@@ -88,19 +88,21 @@ class CommandNames:
         """Return names by UUID: of the wanted servers, or of the newest, in some seconds."""
         names: dict[str, str] = {}
         pages = self._pages_of_servers(uuid=wanted if wanted and len(wanted) < 2 else ())
-        while (wanted is None or names.keys() < {*names, *wanted}) and (page := next(pages, None)):
+        while (wanted is None or {*wanted} - names.keys()) and (page := next(pages, None)):
             names |= page
         return names
 
     def servers_in(self, states: Collection[str]) -> Sequence[str]:
         """Return the newest servers in some states, as far as nova lists them in some seconds."""
-        pages = self._pages_of_servers(status=states)
+        pages = self._pages_of_servers(self.seconds, status=states)
         return [uuid for page in pages for uuid in page][:_MOST]
 
-    def _pages_of_servers(self, **filters: Collection[str]) -> Iterator[Names]:
+    def _pages_of_servers(
+        self, seconds: float = SECONDS, **filters: Collection[str]
+    ) -> Iterator[Names]:
         query = urlencode({"all_tenants": "1", **filters}, doseq=True)
         with suppress(ClientException, *_MALFORMED):
-            yield from map(_by_id, self._pages(f"/servers?{query}", "servers", seconds=SECONDS))
+            yield from map(_by_id, self._pages(f"/servers?{query}", "servers", seconds=seconds))
 
     def groups_of(self, servers: Collection[str]) -> Sequence[Mapping[str, Any]] | None:
         """Return the ``server_groups`` of some servers, None if they are not known."""
