@@ -14,7 +14,7 @@ from placement_insight.explain.records.http import REQUESTS_QUERY, SUMMARY_QUERY
 from placement_insight.history.http import CHANGES_QUERY
 from placement_insight.page.feed.http import PROVIDERS_QUERY
 from placement_insight.plan.capacity.http import CAPACITY_QUERY
-from placement_insight.plan.http import DRAIN_BODY, SURVIVAL_BODY, SURVIVAL_QUERY
+from placement_insight.plan.http import DRAIN_BODY, DRAIN_QUERY, SURVIVAL_BODY, SURVIVAL_QUERY
 from placement_insight.plan.room_http import ROOM
 from placement_insight.queries import NOTHING_QUERY
 from placement_insight.top import TOP_QUERY
@@ -171,6 +171,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", f"{UNVERSIONED}/identity"): Operation(_ok(schemas.IDENTITY), query=IDENTITY_QUERY),
     ("GET", f"{UNVERSIONED}/changes"): Operation(_ok(schemas.CHANGES), query=CHANGES_QUERY),
     ("GET", f"{UNVERSIONED}/clients"): Operation(_ok(schemas.CLIENTS), query=NOTHING_QUERY),
+    ("GET", f"{UNVERSIONED}/drain"): Operation(_from_snapshot(schemas.DRAIN), query=DRAIN_QUERY),
     ("POST", f"{UNVERSIONED}/drain"): Operation(_ok(schemas.DRAIN), body=DRAIN_BODY),
     ("GET", f"{UNVERSIONED}/survival"): Operation(
         _from_snapshot(schemas.SURVIVAL), query=SURVIVAL_QUERY

@@ -52,9 +52,10 @@ CHANGES = _INSIGHT.rule(
 PLAN = _INSIGHT.rule(
     "plan",
     "Plan where consumers would fit if providers were gone.",
+    "GET /drain",
+    "POST /drain",
     "GET /survival",
     "POST /survival",
-    "POST /drain",
     "POST /room",
 )
 

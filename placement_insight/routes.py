@@ -28,7 +28,7 @@ from placement_insight.explain.records.reports import reports_of
 from placement_insight.history.http import list_changes
 from placement_insight.page.feed.http import list_providers
 from placement_insight.plan.capacity.http import show_capacity
-from placement_insight.plan.http import plan_drain, plan_survival, show_survival
+from placement_insight.plan.http import plan_drain, plan_survival, show_drain, show_survival
 from placement_insight.plan.room_http import make_room
 from placement_insight.top import list_top
 
@@ -95,7 +95,7 @@ DECLARATIONS: Mapping[str, Mapping[str, HandlerFunction]] = {
     f"{UNVERSIONED}/identity": {"GET": show_identity},
     f"{UNVERSIONED}/changes": {"GET": list_changes},
     f"{UNVERSIONED}/clients": {"GET": list_clients},
-    f"{UNVERSIONED}/drain": {"POST": plan_drain},
+    f"{UNVERSIONED}/drain": {"GET": show_drain, "POST": plan_drain},
     f"{UNVERSIONED}/survival": {"GET": show_survival, "POST": plan_survival},
     f"{UNVERSIONED}/room": {"POST": make_room},
 }

@@ -41,6 +41,8 @@ _BY = queries.described(
     "^(root|aggregate|root_trait:[A-Z0-9_]+)$",
 )
 _WORDS: Final = {"root": "host", "aggregate": "aggregate", "root_trait": "group"}
+_LIMIT = queries.described("a number from 0 to 999999", "^[0-9]{1,6}$")
+DRAIN_QUERY = always(closed({**_SELECTORS, "keep": KEEP, "limit_moves": _LIMIT}))
 SURVIVAL_QUERY = always(
     closed({"by": _BY, "failures": queries.described("1 or 2", "^[12]$"), "keep": KEEP})
 )
@@ -92,35 +94,50 @@ SURVIVAL_BODY = always(
         }
     )
 )
-_DRAIN = validation.body_validators(DRAIN_BODY)
+_DRAIN = validation.query_validators(DRAIN_QUERY)
+_DRAIN_OF_BODY = validation.body_validators(DRAIN_BODY)
 _SURVIVAL = validation.query_validators(SURVIVAL_QUERY)
 _SURVIVAL_OF_BODY = validation.body_validators(SURVIVAL_BODY)
 
 
 @accepts_json
-@requires_json
-def plan_drain(request: Request) -> webob.Response:
+def show_drain(request: Request) -> webob.Response:
     """Return a move of each consumer of the selected providers, or why there is none."""
     request.can(policies.PLAN)
-    body, services = queries.body(request, _DRAIN), request.services
+    values = queries.repeated(request, request.query_pairs, _DRAIN, "limit_moves")
+    (limit,) = values.get("limit_moves", (None,))
+    return http.computed(request, _drain(request, values, None if limit is None else int(limit)))
+
+
+@accepts_json
+@requires_json
+def plan_drain(request: Request) -> webob.Response:
+    """Return the same as ``show_drain``; a body can have what only Nova knows."""
+    request.can(policies.PLAN)
+    body = queries.body(request, _DRAIN_OF_BODY)
+    return http.computed_of_body(request, body, _drain(request, body, body.get("limit_moves")))
+
+
+def _drain(request: Request, values: Mapping[str, Any], most: int | None) -> http.Write:
+    """Return the function that writes the document, with at most so many moves."""
+    services = request.services
     short = services.shared.short_requests
 
     def write(view: View) -> Json:
         snapshot = view.snapshot
-        groups = groups_of(request, view, body)
-        tops = selected(snapshot, body)
+        groups = groups_of(request, view, values)
+        tops = selected(snapshot, values)
         drained = with_children(snapshot, tops)
         if (count := sql.count(services.store, view, drained)) > sql.MOST_CONSUMERS:
             raise BadRequest(
                 f"The request selects {count} consumers; a plan has at most "
                 f"{sql.MOST_CONSUMERS}. Name fewer providers."
             )
-        holders = short.paced(sql.holders(services.store, view, drained, short, states_of(body)))
-        scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, body), groups)
-        result = drain(scene, services.deadline())
-        return document.of_drain(snapshot, tops, scene, result, body.get("limit_moves"))
+        holders = short.paced(sql.holders(services.store, view, drained, short, states_of(values)))
+        scene = Scene.of(snapshot, drained, holders, keep_of(snapshot, values), groups)
+        return document.of_drain(snapshot, tops, scene, drain(scene, services.deadline()), most)
 
-    return http.computed_of_body(request, body, write)
+    return write
 
 
 def _consumers(values: Mapping[str, Any], name: str) -> frozenset[str]:

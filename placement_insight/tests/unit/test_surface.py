@@ -53,7 +53,7 @@ def test_all_paths_are_declared_with_their_methods():
         "/insight/identity": "GET",
         "/insight/changes": "GET",
         "/insight/clients": "GET",
-        "/insight/drain": "POST",
+        "/insight/drain": "GET, POST",
         "/insight/survival": "GET, POST",
         "/insight/room": "POST",
     }
