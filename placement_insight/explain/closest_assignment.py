@@ -12,45 +12,57 @@ request. The list is complete if the search then finds that the root fits. The l
 if another group forbids a missing trait or aggregate.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core import capacity
 from placement.core.model import MAX_INT, Inventory, ProviderState
 from placement.core.request import CandidateRequest, RequestGroup, forbidden_names
-from placement.core.requirement import Amount, HasInventory, ProviderRequirement, Requirement
+from placement.core.requirement import (
+    Amount,
+    GroupsRequirement,
+    HasInventory,
+    ProviderRequirement,
+    Requirement,
+)
 from placement.core.search.candidate_streams import first_assignments
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import Domain, root_conditions, sharing_by_aggregate
 from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.problems import ProblemBuilder
 from placement.core.search.slots import SlottedRequest
+from placement.core.snapshot.columns import MAX_FREE
 from placement.core.snapshot.rows import mask_of, numbers
 from placement.core.snapshot.snapshot import EMPTY, Snapshot
 from placement.exception import SearchDeadlineExceeded
 from placement_insight.explain.groups import (
-    NO_PROVIDER,
     GroupNeed,
     Providers,
-    Scores,
     joint_conditions,
     needs_of,
     with_only,
 )
 from placement_insight.explain.model import (
+    PLACES,
     AmountTogether,
     Closest,
     Completeness,
     JointCondition,
     Lack,
     TraitTogether,
-    place,
 )
 
+Scores: TypeAlias = NDArray[np.float32]
+"""A number for each of the two uses of a provider, in the shape of ``Providers``."""
+
+NO_PROVIDER = np.float32(np.inf)
+UNLIKE_OTHERS = np.float32(10)  # more than amounts: devices are freed, but get no traits
+OUTSIDE_NAMED_TREE = np.float32(1000)  # more than the conditions that a provider can fail
 ROUNDS = 3  # an improved root may lack sums of amounts: these are listed in the next round
 BY_SHORTFALL, BY_FAILURES = np.float32(0.5), np.float32(0)  # the weight of the shortfall
 
@@ -96,9 +108,47 @@ def closest(
         if not (shortest or first.lacks(first.nearest)):
             raise
     unmet = shortest or first.lacks(first.nearest)
-    in_order = sorted(unmet, key=lambda lack: place(lack.requirement))
+    in_order = sorted(unmet, key=lambda lack: PLACES[type(lack.requirement)])
     usable = [world.entries.state(row) for row in first.usable_rows]
-    return Closest(rows[0], in_order, usable, completeness)
+    return Closest(rows[0], in_order, usable, completeness, _distance(in_order))
+
+
+def _distance(lacks: Iterable[Lack]) -> int:
+    unmet = {(lack.group, lack.requirement) for lack in lacks}
+    absent = sum(isinstance(requirement, HasInventory) for _, requirement in unmet)
+    return len({(group, each.spelled(group)) for group, each in unmet}) + absent
+
+
+def failures(need: GroupNeed, waived: Container[str] = ()) -> Scores:
+    """Return the number of requirements of a need that every provider fails.
+
+    A class, trait or aggregate that the provider does not have counts more than the amounts
+    of a group: no smaller amount would fit either. A provider outside a tree that the request
+    names is the last. The number is ``NO_PROVIDER`` for providers that are not considered.
+    Amounts of ``waived`` classes do not count.
+    """
+    number: Scores = np.where(need.considered, np.float32(0), NO_PROVIDER)
+    for condition in need.conditions:
+        is_named = condition.requirement.named_provider is not None
+        number += (OUTSIDE_NAMED_TREE if is_named else UNLIKE_OTHERS) * ~condition.met
+    for amount in need.amounts:
+        number += (UNLIKE_OTHERS - 1) * ~amount.present
+        number += ~(amount.present if amount.resource_class in waived else amount.enough)
+    return number
+
+
+def shortfall(need: GroupNeed) -> NDArray[np.float32]:
+    """Return for every row the largest missing fraction of an amount of a need, at most 1."""
+    short = np.zeros(len(need.equipped), dtype=np.float32)
+    for condition in need.amounts:
+        column = condition.column
+        missing = np.full(len(short), 1, dtype=np.float32)
+        free = column.allocatable.clip(0).astype(np.float32)
+        missing[column.rows] = 1 - free / np.float32(min(condition.amount, MAX_FREE))
+        missing[missing <= 0] = 1  # enough is free, but not in this unit
+        missing[condition.enough] = 0
+        np.maximum(short, missing, out=short)
+    return short
 
 
 class _Root:
@@ -141,7 +191,7 @@ class _Root:
         """
         scores = (
             self._failures(need, waived if self._is_served(need) else ())
-            + weight * need.shortfall()
+            + weight * shortfall(need)
             for need in self._needs
         )
         return list(map(self._best, scores))
@@ -157,7 +207,7 @@ class _Root:
 
     def _failures(self, need: GroupNeed, waived: Collection[str]) -> Scores:
         """Return the number of failures of every provider that the root can use."""
-        return np.where(self._usable, need.failures(waived), NO_PROVIDER)
+        return np.where(self._usable, failures(need, waived), NO_PROVIDER)
 
     # --- the assignment
 
@@ -246,8 +296,9 @@ class _Root:
             if waived and self._is_served(need):
                 continue  # another provider meets the conditions: only the sum is missing
             own = self._usable.item(0, row)
-            masks = ((each, each.local if own else each.shared) for each in need.conditions)
-            failed = [each.requirement for each, met in masks if not met[row]]
+            failed = [
+                each.requirement for each in need.conditions if not each.met[int(not own), row]
+            ]
             if group.suffix or not own:
                 yield from self._at(failed, group, row)
             else:
@@ -297,8 +348,9 @@ class _Root:
 
     def improved(self, lacks: Sequence[Lack], assignment: Assignment) -> "_Root":
         """Return the root in a world in which these requirements are met."""
-        met_joints = [joint for joint in self._joints if joint not in assignment.given_up]
-        request = with_only(self._slotted, met_joints).request
+        request = self._slotted.request
+        for joint in assignment.given_up:
+            request = request.without(joint) if isinstance(joint, GroupsRequirement) else request
         asked, changed = self._slotted.request, dict[str, ProviderState]()
         unwanted = forbidden_names(asked.of_root).union(*(each.unwanted for each in asked.groups))
         for lack in lacks:

@@ -34,10 +34,10 @@ from placement.exception import (
 from placement.microversion import Version
 from placement_insight.explain import unknown_names
 from placement_insight.explain.funnel import Funnel
-from placement_insight.explain.groups import groups_of
+from placement_insight.explain.groups import scene_of
 from placement_insight.explain.model import Completeness, Explanation, NearMiss
 from placement_insight.explain.near_misses import NearMisses
-from placement_insight.explain.provider_facts import named
+from placement_insight.explain.provider_facts import named, near_misses
 from placement_insight.explain.remedies import Remedies
 
 NEAR_MISSES = 5
@@ -77,22 +77,22 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
     numbers = numbers_of(request)
     names = {**numbers, **names_of_trees(snapshot, request)}
     fitting_roots = FittingRoots(snapshot, deadline)
-    funnel = Funnel(snapshot, deadline)
     undetermined: list[str] = []
     with _listed("funnel", undetermined):
-        groups = list(groups_of(snapshot, slotted, deadline))
-        funnel.run(slotted, groups, fitting_roots)
+        funnel = Funnel(snapshot)
+        scene = scene_of(snapshot, slotted, deadline)
+        funnel.run(scene, fitting_roots)
     rows = funnel.rows
     fits = None if undetermined else int(np.count_nonzero(funnel.left))
     best: tuple[NearMiss, ...] = ()
     if not undetermined:
-        near_misses = NearMisses(snapshot, slotted, groups, deadline)
+        closest = NearMisses(scene)
         with _listed(NEAR_MISSES_CUT, undetermined):
             if row is None:
-                near_misses.run(funnel, NEAR_MISSES)
+                closest.run(funnel, NEAR_MISSES)
             elif not funnel.left[row]:
-                near_misses.run_for(row)
-        best = near_misses.best(NEAR_MISSES)
+                closest.solve(row)
+        best = tuple(near_misses(scene, closest.solved[:NEAR_MISSES]))
     is_cut = any(miss.completeness is Completeness.CUT for miss in best)
     if is_cut and NEAR_MISSES_CUT not in undetermined:
         undetermined.append(NEAR_MISSES_CUT)

@@ -15,38 +15,33 @@ Stage 3 checks every class separately among the remaining providers. If one prov
 class and another provider lacks another class, the root is therefore lost in stage 4.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import groupby
 
 import numpy as np
 
 from placement.core.requirement import Requirement
-from placement.core.search.deadline import Deadline
-from placement.core.search.filters import Condition, root_conditions
+from placement.core.search.filters import root_conditions
 from placement.core.search.fitting_roots import FittingRoots
-from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import provider_facts
 from placement_insight.explain.facts import Facts
 from placement_insight.explain.groups import (
     Group,
+    GroupCondition,
     GroupNeed,
     Providers,
+    Scene,
     all_providers,
-    joint_conditions,
-    meeting,
     reached_roots,
-    with_only,
+    stages,
 )
 from placement_insight.explain.model import (
     AmountTogether,
     FunnelRow,
-    JointCondition,
     OneProvider,
-    place,
 )
 
 
@@ -61,9 +56,8 @@ class Funnel:
     the groups name, of as many of them as any root; all roots if the groups name none.
     """
 
-    def __init__(self, snapshot: Snapshot, deadline: Deadline) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._deadline = deadline
         self.roots: Mask = snapshot.hosts
         self.left = self.named = self.roots
         self.lost_at = np.full(snapshot.size, -1, dtype=np.int32)
@@ -76,18 +70,16 @@ class Funnel:
         rows = enumerate(self._rows)
         return tuple(replace(row, facts=facts(self.lost_at == at)) for at, (row, facts) in rows)
 
-    def run(
-        self, slotted: SlottedRequest, groups: Sequence[Group], fitting_roots: FittingRoots
-    ) -> None:
+    def run(self, scene: Scene, fitting_roots: FittingRoots) -> None:
         """Apply all requirements.
 
         Raises: SearchDeadlineExceeded; ``rows`` has the rows until then.
         """
-        self._deadline.check()
+        scene.deadline.check()
         able = all_providers(self._snapshot)
         trees = [
-            (group, condition, reached_roots(self._snapshot, able & meeting(condition)))
-            for group in groups
+            (group, condition, reached_roots(self._snapshot, able & condition.met))
+            for group in scene.groups
             for condition in group.conditions
             if condition.requirement.named_provider is not None
         ]
@@ -95,7 +87,7 @@ class Funnel:
         sharing = self._snapshot.forest.is_root & ~self.roots
         if sharing.any():
             is_named = reduce(
-                np.logical_or, (met for *_, met in named), fitting_roots.counted(slotted)
+                np.logical_or, (met for *_, met in named), fitting_roots.counted(scene.slotted)
             )
             self.left = self.roots = self.roots | (sharing & is_named)
         if trees:
@@ -105,17 +97,17 @@ class Funnel:
             self.named = self.roots
         for group, condition, met in named:
             self._charge_condition(group, condition, met)
-        for condition in root_conditions(self._snapshot, slotted):
-            facts = partial(provider_facts.of_root_condition, self._snapshot, condition)
-            self._charge(condition.requirement, "", condition.local, facts)
+        for root in root_conditions(self._snapshot, scene.slotted):
+            facts = partial(provider_facts.of_root_condition, self._snapshot, root)
+            self._charge(root.requirement, "", root.local, facts)
         first_with: dict[tuple[GroupNeed, ...], Group] = {}
-        for group in groups:  # a group that equals an earlier one removes no root
+        for group in scene.groups:  # a group that equals an earlier one removes no root
             first_with.setdefault(group.needs, group)
         for apply in (self._conditions, self._amounts, self._as_a_whole):
             for group in first_with.values():
-                self._deadline.check()
+                scene.deadline.check()
                 apply(group)
-        self._together(slotted, fitting_roots)
+        self._together(scene, fitting_roots)
 
     def _charge(
         self,
@@ -137,25 +129,24 @@ class Funnel:
 
     def _conditions(self, group: Group) -> None:
         self._survivors |= {need: need.considered for need in group.needs}
-        conditions = (*group.conditions, *group.together)
-        for condition in sorted(conditions, key=lambda condition: place(condition.requirement)):
-            if condition in group.together:
-                met = reaching_any(self._snapshot, group, condition)
+        for condition in group.conditions:
+            if condition.is_joint:
+                met = group.roots_meeting(self._snapshot, condition)
             else:
                 met = self._narrowed(group, condition)
             self._charge_condition(group, condition, met)
 
-    def _charge_condition(self, group: Group, condition: Condition, met: Mask) -> None:
+    def _charge_condition(self, group: Group, condition: GroupCondition, met: Mask) -> None:
         facts = partial(provider_facts.of_condition, self._snapshot, group, condition)
         self._charge(condition.requirement, group.requested.suffix, met, facts)
 
-    def _narrowed(self, group: Group, condition: Condition) -> Mask:
+    def _narrowed(self, group: Group, condition: GroupCondition) -> Mask:
         """Narrow the providers of the needs of a group by a condition.
 
         Return the roots that reach a remaining provider of every need.
         """
         for need in group.needs:
-            self._survivors[need] = self._survivors[need] & meeting(condition)
+            self._survivors[need] = self._survivors[need] & condition.met
         reaching = [reached_roots(self._snapshot, self._survivors[need]) for need in group.needs]
         return reduce(np.logical_and, reaching)
 
@@ -192,21 +183,12 @@ class Funnel:
 
     # --- 5. groups together
 
-    def _together(self, slotted: SlottedRequest, fitting_roots: FittingRoots) -> None:
+    def _together(self, scene: Scene, fitting_roots: FittingRoots) -> None:
         """Apply the conditions between slots, one requirement after the other."""
-        applied: list[JointCondition] = []
-        for _, conditions in groupby(joint_conditions(slotted), lambda each: each.spelled()):
+        for joint, stage in stages(scene.slotted):
             if not self.left.any():
                 return
-            applied += conditions
-            stage = with_only(slotted, applied)
-            contended = stage.contended if isinstance(applied[-1], AmountTogether) else {}
+            contended = stage.contended if isinstance(joint, AmountTogether) else {}
             requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-            facts = partial(provider_facts.of_stage, self._snapshot, stage, requested)
-            self._charge(applied[-1], "", fitting_roots.of(stage, self.left), facts)
-
-
-def reaching_any(snapshot: Snapshot, group: Group, condition: Condition) -> Mask:
-    """Return the roots that reach a considered provider of any need that meets a condition."""
-    masks = [reached_roots(snapshot, need.considered & meeting(condition)) for need in group.needs]
-    return reduce(np.logical_or, masks)
+            facts = partial(provider_facts.of_stage, scene, stage, requested)
+            self._charge(joint, "", fitting_roots.of(stage, self.left), facts)

@@ -10,45 +10,27 @@ The conditions between slots are one list for the funnel and for near misses. Th
 to the request stage by stage. The closest assignment of a root gives up those that it cannot meet.
 """
 
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.request import RequestGroup
-from placement.core.requirement import Isolate
+from placement.core.requirement import GroupsRequirement, Isolate, ProviderRequirement
 from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.deadline import Deadline
 from placement.core.search.filters import AmountCondition, Condition, need_conditions
-from placement.core.search.slots import Need, SlottedRequest, joint_requirements
-from placement.core.snapshot.columns import MAX_FREE
+from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.rows import AmountArray, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain.model import AmountTogether, JointCondition, TraitTogether
+from placement_insight.explain.model import PLACES, AmountTogether, JointCondition, TraitTogether
 
 Providers: TypeAlias = NDArray[np.bool_]
 """Two masks: the providers that can serve their tree, and those that can serve other trees."""
-
-Scores: TypeAlias = NDArray[np.float32]
-"""A number for each of the two uses of a provider, in the shape of ``Providers``."""
-
-NO_PROVIDER = np.float32(np.inf)
-UNLIKE_OTHERS = np.float32(10)  # more than amounts: devices are freed, but get no traits
-OUTSIDE_NAMED_TREE = np.float32(1000)  # more than the conditions that a provider can fail
-
-
-def meeting(condition: Condition) -> Providers:
-    """Return the providers that meet a condition."""
-    return np.stack([condition.local, condition.shared])
-
-
-def meeting_need(snapshot: Snapshot, need: Need) -> Mask:
-    """Return the providers that meet all conditions of a need in their tree, except amounts."""
-    masks = [condition.local for condition in need_conditions(snapshot, need)]
-    return reduce(np.logical_and, masks, snapshot.forest.root >= 0)
 
 
 def all_providers(snapshot: Snapshot) -> Providers:
@@ -69,13 +51,6 @@ def roots_shared_with(snapshot: Snapshot, sharing: Mask) -> Mask:
     return roots_in_aggregates(snapshot, aggregates)
 
 
-def aggregates_of(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
-    """Return the aggregates of the trees of some roots."""
-    trees = snapshot.tree_aggregates
-    numbers = np.unique(trees.number[roots]).tolist()
-    return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
-
-
 def free_in_trees(snapshot: Snapshot, name: str) -> AmountArray:
     """Return for every root the sum of the allocatable amounts of a class in its tree."""
     column = snapshot.column(name)
@@ -90,61 +65,67 @@ def sum_in_trees(snapshot: Snapshot, rows: Numbers, amounts: Numbers | AmountArr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class GroupCondition:
+    """A requirement of a group without an amount, and the providers that meet it.
+
+    The provider of every need of the group has to meet it; if it is joint, that of any one.
+    """
+
+    requirement: ProviderRequirement
+    met: Providers
+    is_joint: bool
+
+    @classmethod
+    def of(cls, condition: Condition, *, is_joint: bool = False) -> "GroupCondition":
+        """Return a condition of the search as one of a group."""
+        met = np.stack([condition.local, condition.shared])
+        return cls(condition.requirement, met, is_joint)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupNeed:
     """The conditions of one need, and the providers that are considered for it.
 
     ``equipped`` are the roots that reach a provider with all classes.
     """
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[GroupCondition, ...]
     amounts: tuple[AmountCondition, ...]
     considered: Providers
     equipped: Mask
-
-    def failures(self, waived: Container[str] = ()) -> Scores:
-        """Return the number of requirements that every provider fails.
-
-        A class, trait or aggregate that the provider does not have counts more than the amounts
-        of a group: no smaller amount would fit either. A provider outside a tree that the request
-        names is the last. The number is ``NO_PROVIDER`` for providers that are not considered.
-        Amounts of ``waived`` classes do not count.
-        """
-        number: Scores = np.where(self.considered, np.float32(0), NO_PROVIDER)
-        for condition in self.conditions:
-            is_named = condition.requirement.named_provider is not None
-            weight = OUTSIDE_NAMED_TREE if is_named else UNLIKE_OTHERS
-            number += weight * ~meeting(condition)
-        for amount in self.amounts:
-            number += (UNLIKE_OTHERS - 1) * ~amount.present
-            number += ~(amount.present if amount.resource_class in waived else amount.enough)
-        return number
-
-    def shortfall(self) -> NDArray[np.float32]:
-        """Return for every row the largest missing fraction of an amount, at most 1."""
-        short = np.zeros(len(self.equipped), dtype=np.float32)
-        for condition in self.amounts:
-            column = condition.column
-            missing = np.full(len(short), 1, dtype=np.float32)
-            free = column.allocatable.clip(0).astype(np.float32)
-            missing[column.rows] = 1 - free / np.float32(min(condition.amount, MAX_FREE))
-            missing[missing <= 0] = 1  # enough is free, but not in this unit
-            missing[condition.enough] = 0
-            np.maximum(short, missing, out=short)
-        return short
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """A group with its needs, which differ only in their amounts.
 
-    The provider of every need has to meet ``conditions``, which have no amount. ``together`` has
-    conditions on traits that any one of the needs may meet.
+    ``conditions`` are those without an amount, in the order of the funnel.
     """
 
     requested: RequestGroup
     needs: tuple[GroupNeed, ...]
-    conditions: tuple[Condition, ...]
-    together: tuple[Condition, ...]
+    conditions: tuple[GroupCondition, ...]
+
+    def roots_meeting(self, snapshot: Snapshot, condition: GroupCondition) -> Mask:
+        """Return the roots that reach considered providers that meet a condition."""
+        met = [reached_roots(snapshot, need.considered & condition.met) for need in self.needs]
+        return reduce(np.logical_or if condition.is_joint else np.logical_and, met)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """One request on one snapshot, as the steps of an explanation read it.
+
+    ``free`` has the sum of the allocatable amounts of each requested class in the tree of every
+    root. The steps end at the deadline.
+    """
+
+    snapshot: Snapshot
+    slotted: SlottedRequest
+    needs: Sequence[GroupNeed]
+    groups: Sequence[Group]
+    free: Mapping[str, AmountArray]
+    deadline: Deadline
 
 
 def needs_of(
@@ -154,7 +135,9 @@ def needs_of(
 
     Raises: SearchDeadlineExceeded.
     """
-    conditions_of = cache(lambda need: tuple(need_conditions(snapshot, need)))
+    conditions_of = cache(
+        lambda need: tuple(map(GroupCondition.of, need_conditions(snapshot, need)))
+    )
     amount_of = cache(partial(AmountCondition.of, snapshot))
     root = snapshot.forest.root
     for need in slotted.needs:
@@ -168,14 +151,24 @@ def needs_of(
         yield GroupNeed(conditions, amounts, np.stack([local, able[1]]), equipped)
 
 
-def groups_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> Iterator[Group]:
-    """Yield the groups in the order of the query.  Raises: SearchDeadlineExceeded."""
+def scene_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> Scene:
+    """Return a request on a snapshot.  Raises: SearchDeadlineExceeded."""
     needs = list(needs_of(snapshot, slotted, deadline))
+    groups = []
     for group in slotted.request.groups:
         deadline.check()
         of_group = tuple(needs[each.need] for each in slotted.slots if each.suffix == group.suffix)
-        together = tuple(Condition.of(snapshot, each) for each in joint_requirements(group))
-        yield Group(group, of_group, of_group[0].conditions, together)
+        together = (Condition.of(snapshot, each) for each in joint_requirements(group))
+        joint = (GroupCondition.of(each, is_joint=True) for each in together)
+        conditions = sorted((*of_group[0].conditions, *joint), key=_place)
+        groups.append(Group(group, of_group, tuple(conditions)))
+    names = dict.fromkeys(name for need in slotted.needs for name, _ in need.resources)
+    free = {name: free_in_trees(snapshot, name) for name in names}
+    return Scene(snapshot, slotted, needs, groups, free, deadline)
+
+
+def _place(condition: GroupCondition) -> int:
+    return PLACES[type(condition.requirement)]
 
 
 # --- the conditions between the slots
@@ -192,6 +185,20 @@ def joint_conditions(slotted: SlottedRequest) -> Iterator[JointCondition]:
     for condition in request.of_groups:
         if slotted.isolated or condition != Isolate():
             yield condition
+
+
+def stages(slotted: SlottedRequest) -> Iterator[tuple[JointCondition, SlottedRequest]]:
+    """Yield the request with more and more of the conditions, and the last of them.
+
+    All sums of amounts are one stage, and all lists of traits.
+    """
+    applied: list[JointCondition] = []
+    for _, conditions in groupby(
+        joint_conditions(slotted),
+        lambda each: each if isinstance(each, GroupsRequirement) else type(each),
+    ):
+        applied += conditions
+        yield applied[-1], with_only(slotted, applied)
 
 
 def with_only(slotted: SlottedRequest, conditions: Collection[JointCondition]) -> SlottedRequest:

@@ -122,16 +122,13 @@ REQUIREMENTS: Final[tuple[type[Requirement], ...]] = (
 CODES: Final = tuple(dict.fromkeys(requirement.code for requirement in REQUIREMENTS))
 """The reasons for the loss of a root, in the order of the funnel."""
 
+PLACES: Final = {requirement: CODES.index(requirement.code) for requirement in REQUIREMENTS}
+"""The place of each requirement in the order of the funnel."""
 
 UNDETERMINED: Final = "undetermined"
 """The reason of an empty response that was not explained within the budget."""
 NO_PROVIDERS: Final = "no_providers"
 """The reason of an empty response if no roots exist."""
-
-
-def place(requirement: Requirement) -> int:
-    """Return the place of a requirement in the order of the funnel."""
-    return CODES.index(requirement.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +194,17 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Closest:
-    """The row of a root that does not fit, what it lacks, and the providers that it can use."""
+    """The row of a root that does not fit, what it lacks, and the providers that it can use.
+
+    ``distance`` is the number of unmet requirements; one on a class without inventory counts
+    twice.
+    """
 
     root: int
     lacks: Sequence[Lack]
     usable: Sequence[ProviderState]
     completeness: "Completeness"
+    distance: int
 
 
 @dataclass(frozen=True, slots=True)

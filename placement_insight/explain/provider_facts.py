@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, product
@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory, ProviderState
-from placement.core.request import CandidateRequest, RequestGroup
+from placement.core.request import RequestGroup
 from placement.core.requirement import (
     HasInventory,
     InEach,
@@ -35,12 +35,10 @@ from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import facts
 from placement_insight.explain.groups import (
     Group,
+    GroupCondition,
     GroupNeed,
     Providers,
-    aggregates_of,
-    free_in_trees,
-    meeting,
-    meeting_need,
+    Scene,
     reached_roots,
     sum_in_trees,
 )
@@ -67,7 +65,7 @@ def of_root_condition(snapshot: Snapshot, condition: Condition, _lost: Mask) -> 
 
 
 def of_condition(
-    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
+    snapshot: Snapshot, group: Group, condition: GroupCondition, lost: Mask
 ) -> facts.Facts:
     """Return the number of providers that meet a requirement, and one that cannot serve the group.
 
@@ -96,17 +94,17 @@ def of_condition(
 
 
 def _shared_from_outside(
-    snapshot: Snapshot, group: Group, condition: Condition, lost: Mask
+    snapshot: Snapshot, group: Group, condition: GroupCondition, lost: Mask
 ) -> facts.OutsideSharer | None:
     """Return a sharing provider outside the aggregate or tree that lost roots in it need.
 
     No provider that is in it and can serve these roots has the classes of a need.
     """
-    members = lost & roots_of(snapshot, condition.local)
+    members = lost & roots_of(snapshot, condition.met[0])
     for need in group.needs:
-        depending = members & ~reached_roots(snapshot, need.considered & meeting(condition))
-        outside = np.flatnonzero(need.considered[1] & ~condition.shared).tolist()
-        aggregates = aggregates_of(snapshot, depending) if outside else frozenset()
+        depending = members & ~reached_roots(snapshot, need.considered & condition.met)
+        outside = np.flatnonzero(need.considered[1] & ~condition.met[1]).tolist()
+        aggregates = _aggregates_of(snapshot, depending) if outside else frozenset()
         for row in outside:
             shared = snapshot.entries.state(row).aggregates
             if shared & aggregates:
@@ -117,6 +115,13 @@ def _shared_from_outside(
                     roots=int(np.count_nonzero(roots)),
                 )
     return None
+
+
+def _aggregates_of(snapshot: Snapshot, roots: Mask) -> frozenset[str]:
+    """Return the aggregates of the trees of some roots."""
+    trees = snapshot.tree_aggregates
+    numbers = np.unique(trees.number[roots]).tolist()
+    return frozenset[str]().union(*(trees.aggregates[number] for number in numbers))
 
 
 def _unused(
@@ -139,21 +144,21 @@ def _unused(
 
 
 def _trait_facts(
-    snapshot: Snapshot, group: Group, condition: Condition, having: int
+    snapshot: Snapshot, group: Group, condition: GroupCondition, having: int
 ) -> facts.TraitFacts:
     """Return a provider with the trait that fails another requirement of its group.
 
     Without a provider that has both the trait and the classes, return the classes.
     """
-    able = [(need, meeting(condition) & need.considered) for need in group.needs]
+    able = [(need, condition.met & need.considered) for need in group.needs]
     classes = [amount.resource_class for need in group.needs for amount in need.amounts]
     if not any(providers.any() for _, providers in able):
         together = (len(classes) > 1 and bool(group.requested.suffix)) or None
         return facts.TraitFacts(having, without=tuple(classes) or None, together=together)
     for need, providers in able:
         for other in need.conditions:
-            failing = np.flatnonzero((providers & ~meeting(other)).any(axis=0)).tolist()
-            if failing and not (providers & meeting(other)).any():
+            failing = np.flatnonzero((providers & ~other.met).any(axis=0)).tolist()
+            if failing and not (providers & other.met).any():
                 excluded = facts.Excluded(named(snapshot, failing[0]), other.requirement)
                 return facts.TraitFacts(having, excluded=excluded)
     return facts.TraitFacts(having)
@@ -210,7 +215,7 @@ class OfClass:
         """Return a provider of a lost root that is able, and a condition that it does not meet."""
         considered = self.need.considered[0] & able & lost[self.snapshot.forest.root]
         for row, each in product(np.flatnonzero(considered).tolist(), self.need.conditions):
-            if not each.local[row]:
+            if not each.met[0, row]:
                 return facts.Excluded(named(self.snapshot, row), each.requirement)
         return None
 
@@ -222,7 +227,7 @@ class OfClass:
         snapshot, column = self.snapshot, self.amount.column
         trees = snapshot.forest.root[column.rows]
         local, shared = self.providers[:, column.rows]
-        aggregates = aggregates_of(snapshot, lost) if shared.any() else frozenset()
+        aggregates = _aggregates_of(snapshot, lost) if shared.any() else frozenset()
         for at in np.flatnonzero(shared).tolist():
             state = snapshot.entries.state(column.rows.item(at))
             shared[at] = not aggregates.isdisjoint(state.aggregates)
@@ -236,7 +241,7 @@ class OfClass:
 
 
 def of_stage(
-    snapshot: Snapshot, slotted: SlottedRequest, requested: Mapping[str, int], lost: Mask
+    scene: Scene, slotted: SlottedRequest, requested: Mapping[str, int], lost: Mask
 ) -> facts.Facts:
     """Return the groups, and for a class the root that comes closest to serving all of them.
 
@@ -245,34 +250,40 @@ def of_stage(
     """
     if not requested:
         return facts.Facts()
-    sums = [_most(snapshot, slotted, name, amount, lost) for name, amount in requested.items()]
+    sums = [_most(scene, slotted, name, amount, lost) for name, amount in requested.items()]
     short = [each for each in sums if each.free < each.needed]
     if not short:
-        uneven = (_most_groups(snapshot, slotted, name, lost) for name in requested)
+        uneven = (_most_groups(scene, slotted, name, lost) for name in requested)
         short = [*filter(None, uneven)] or sums
     return replace(short[0], short=tuple(each.resource_class for each in short))
 
 
 def _most_groups(
-    snapshot: Snapshot, slotted: SlottedRequest, name: str, lost: Mask
+    scene: Scene, slotted: SlottedRequest, name: str, lost: Mask
 ) -> facts.PartsFacts | None:
     """Return how many of the groups with the largest amount of a class fit the best lost root."""
     amounts = [dict(slot.resources).get(name, 0) for slot in slotted.slots]
     largest = max(amounts)
-    column = snapshot.columns[name]
+    column = scene.snapshot.columns[name]
     needs = {
         slot.need for slot, each in zip(slotted.slots, amounts, strict=True) if each == largest
     }
-    able = reduce(np.logical_or, [meeting_need(snapshot, slotted.needs[each]) for each in needs])
+    able = reduce(np.logical_or, [_meeting(scene, scene.needs[each]) for each in needs])
     groups_of_row = column.free.clip(0) // min(largest, MAX_FREE) * able[column.rows]
-    fitting = sum_in_trees(snapshot, column.rows, groups_of_row)
+    fitting = sum_in_trees(scene.snapshot, column.rows, groups_of_row)
     best = int(np.argmax(np.where(lost, fitting, -1)))
     fits, needed = int(fitting[best]), amounts.count(largest)
     if fits >= needed:
         return None
-    total = int(free_in_trees(snapshot, name)[best])
-    values = name, sum(amounts), total, named(snapshot, best), _groups(slotted), (name,)
+    total, provider = int(scene.free[name][best]), named(scene.snapshot, best)
+    values = name, sum(amounts), total, provider, _groups(slotted), (name,)
     return facts.PartsFacts(*values, amount=largest, fitting_groups=fits, needed_groups=needed)
+
+
+def _meeting(scene: Scene, need: GroupNeed) -> Mask:
+    """Return the providers that meet all conditions of a need in their tree, except amounts."""
+    masks = [condition.met[0] for condition in need.conditions]
+    return reduce(np.logical_and, masks, scene.snapshot.forest.root >= 0)
 
 
 def _groups(slotted: SlottedRequest) -> tuple[facts.EqualGroups, ...]:
@@ -282,39 +293,36 @@ def _groups(slotted: SlottedRequest) -> tuple[facts.EqualGroups, ...]:
 
 
 def _most(
-    snapshot: Snapshot, slotted: SlottedRequest, name: str, needed: int, lost: Mask
+    scene: Scene, slotted: SlottedRequest, name: str, needed: int, lost: Mask
 ) -> facts.SumFacts:
     """Return the lost root whose tree has the largest free amount of a class."""
-    total = free_in_trees(snapshot, name)
+    total = scene.free[name]
     best = int(np.argmax(np.where(lost, total, -1)))
-    provider, groups = named(snapshot, best), _groups(slotted)
+    provider, groups = named(scene.snapshot, best), _groups(slotted)
     return facts.SumFacts(name, needed, int(total[best]), provider, groups, short=(name,))
 
 
 # --- facts of an unmet requirement
 
 
-def near_miss(snapshot: Snapshot, request: CandidateRequest, closest: Closest) -> NearMiss:
-    """Return a root with the facts about what it lacks."""
-    root = closest.root
-    groups = {group.suffix: group for group in request.groups}
-    in_groups = ((lack, groups.get(lack.group, RequestGroup())) for lack in closest.lacks)
-    unmet = (_unmet(snapshot, root, closest.usable, group, lack) for lack, group in in_groups)
-    return NearMiss(named(snapshot, root), tuple(unmet), closest.completeness)
+def near_misses(scene: Scene, closest: Iterable[Closest]) -> Iterator[NearMiss]:
+    """Yield the roots with the facts about what they lack."""
+    snapshot, groups = (
+        scene.snapshot,
+        {group.suffix: group for group in scene.slotted.request.groups},
+    )
+    for each in closest:
+        in_groups = [(lack, groups.get(lack.group, RequestGroup())) for lack in each.lacks]
+        unmet = (_unmet(snapshot, each, group, lack) for lack, group in in_groups)
+        yield NearMiss(named(snapshot, each.root), tuple(unmet), each.completeness)
 
 
-def _unmet(
-    snapshot: Snapshot,
-    root: int,
-    usable: Sequence[ProviderState],
-    group: RequestGroup,
-    lack: Lack,
-) -> Unmet:
+def _unmet(snapshot: Snapshot, closest: Closest, group: RequestGroup, lack: Lack) -> Unmet:
     """Return what a root lacks, with the amounts, and with what else its tree has.
 
     The provider is named if the sentence would be false of another provider of the tree.
     """
-    row = snapshot.forest.row_of[lack.provider]
+    root, usable, row = closest.root, closest.usable, snapshot.forest.row_of[lack.provider]
     provider, shared = named(snapshot, row), row not in snapshot.forest.members(root)
     is_named, own = False, cast("facts.UnmetFacts", facts.NoAmounts())
     match lack.requirement:
