@@ -1,14 +1,28 @@
-"""Changes of a request: what a remedy drops, lowers, divides or replaces."""
+"""Changes of a request: what a remedy drops, lowers, divides or replaces; the changed query."""
 
 # ruff: noqa: D102 - base classes, and the comment before the changes, document the methods
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
-from placement.core.request import RequestGroup
-from placement.core.requirement import Amount, RequiredTrait, Requirement, SameSubtree
+from placement.core.request import CandidateRequest, RequestGroup, amounts_text
+from placement.core.requirement import (
+    Amount,
+    GroupsRequirement,
+    RequiredTrait,
+    Requirement,
+    SameSubtree,
+)
 from placement.core.text import NO_NAMES, Names
+from placement.microversion import Version
+from placement.parse import validation
+from placement.schemas.queries import CANDIDATES_QUERY
+from placement_insight import queries
 from placement_insight.documents import Json
 from placement_insight.explain.facts import in_group
+
+_VALIDATORS = validation.query_validators(CANDIDATES_QUERY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,46 +113,49 @@ class Drop(_InGroup):
 class _OfAmount(_InGroup):
     group: str
     resource_class: str
-    to: int
 
-    def _amount(self, names: Names) -> str:
+    def _amount(self, amount: object, names: Names) -> str:
         where = "" if self.alike else in_group(self.group, names)
-        return f"{self.resource_class}:{self.to}{where}"
+        return f"{self.resource_class}:{amount}{where}"
 
     def _document(self, change: str, **fields: object) -> Json:
-        amount = {"group": self.group, "resource_class": self.resource_class, "to": self.to}
-        return _InGroup._document(self, change, **amount, **fields)
+        of_class = {"group": self.group, "resource_class": self.resource_class}
+        return _InGroup._document(self, change, **of_class, **fields)
 
 
+@dataclass(frozen=True, slots=True)
 class Lower(_OfAmount):
     """The amount of a class in a group is lowered."""
 
-    __slots__ = ()
     size: ClassVar = 1
+    to: int
 
     @property
     def about(self) -> object:
         return self.group, self.resource_class
 
     def in_one_group(self, names: Names) -> str:
-        return f"at {self._amount(names)}"
+        return f"at {self._amount(self.to, names)}"
 
     def document(self) -> Json:
-        return self._document("amount")
+        return self._document("amount", to=self.to)
 
 
 @dataclass(frozen=True, slots=True)
 class Split(_OfAmount):
-    """The amount of a class is divided among ``parts`` groups, with at most ``to`` each."""
+    """The amount of a class is divided among several groups, the largest amount first."""
 
     size: ClassVar = 0
-    parts: int
+    amounts: tuple[int, ...]
 
     def in_one_group(self, names: Names) -> str:
-        return f"with {self.parts} groups of {self._amount(names)}"
+        amounts = self.amounts if len(set(self.amounts)) > 1 else self.amounts[:1]
+        amount = self._amount(" + ".join(map(str, amounts)), names)
+        return f"with {len(self.amounts)} groups of {amount}"
 
     def document(self) -> Json:
-        return self._document("split", parts=self.parts)
+        parts = {"to": self.amounts[0], "parts": len(self.amounts), "amounts": self.amounts}
+        return self._document("split", **parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,3 +232,50 @@ class Remedy(Generic[Change_co]):
         """Return the remedy as a JSON object."""
         text = self.change.text(names)
         return {**self.change.document(), "roots": self.roots, "query": self.query, "text": text}
+
+
+# --- the changed request as a query
+
+
+def query_of(request: CandidateRequest, version: Version) -> str | None:
+    """Return a request as a query; None if the microversion does not have all parameters."""
+    pairs = [*_parameters(request)]
+    has_all = validation.error_message(_VALIDATORS, dict(pairs), version) is None
+    return queries.text(pairs) if has_all else None
+
+
+def _parameters(request: CandidateRequest) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a request."""
+    for group in request.groups:
+        if group.resources:
+            yield f"resources{group.suffix}", amounts_text(group.resources)
+        yield from _joined(group.requirements, group.suffix)
+    yield from _joined(request.of_root, "")
+    for each in parameters_of_groups(request):
+        yield each.parameter, each.value()
+    if request.limit is not None:
+        yield "limit", f"{request.limit}"
+
+
+def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of requirements.
+
+    All single traits are in one parameter: below 1.39, ``required`` cannot be repeated.
+    """
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for requirement in requirements:
+        if requirement.shares_parameter:
+            values[requirement.parameter].append(requirement.value())
+        else:
+            yield f"{requirement.parameter}{suffix}", requirement.value()
+    for parameter, shared in values.items():
+        yield f"{parameter}{suffix}", ",".join(shared)
+
+
+def parameters_of_groups(request: CandidateRequest) -> Iterator[Requirement]:
+    """Yield ``group_policy``, which several groups with a suffix require, and the others."""
+    if sum(bool(group.suffix) for group in request.groups) > 1:
+        yield Policy(request.isolate)
+    for requirement in request.requirements:
+        if isinstance(requirement, GroupsRequirement) and requirement.has_own_parameter:
+            yield requirement

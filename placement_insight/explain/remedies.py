@@ -13,12 +13,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, count, islice
+from itertools import accumulate, chain, count, islice
 from typing import TypeVar
 
 import numpy as np
 
-from placement.core.request import CandidateRequest, RequestGroup, amounts_text
+from placement.core.request import CandidateRequest, RequestGroup
 from placement.core.requirement import (
     Amount,
     GroupsRequirement,
@@ -32,27 +32,25 @@ from placement.core.search.fitting_roots import FittingRoots
 from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.snapshot import Snapshot
 from placement.microversion import Version
-from placement.parse import validation
-from placement.schemas.queries import CANDIDATES_QUERY
-from placement_insight import queries
 from placement_insight.explain.changes import (
     Both,
     Change,
     Drop,
     GroupParameters,
     Lower,
-    Policy,
     Regrouping,
     Remedy,
     Separate,
     Split,
     Unsuffix,
+    parameters_of_groups,
+    query_of,
 )
 from placement_insight.explain.groups import free_in_trees
 
 MOST_PAIRS = 10
 MOST_PARTS = 8
-_VALIDATORS = validation.query_validators(CANDIDATES_QUERY)
+MOST_TREES = 20
 
 T = TypeVar("T", bound=Change)
 
@@ -119,16 +117,22 @@ class Remedies:
         yield from islice(self._helping(kinds), 1)
         for group, alike in distinct_groups(request):
             for name, amount in group.resources.items():
-                if self._has_together(name, amount):
-                    yield from islice(self._helping(splits(request, group, name, alike)), 1)
+                if trees := self._having_together(name, amount):
+                    divided = splits(request, group, name, alike, trees)
+                    yield from islice(self._helping(divided), 1)
 
-    def _has_together(self, name: str, amount: int) -> bool:
-        """Return whether providers of one tree have an amount that none of them has alone."""
-        snapshot = self._snapshot
-        if not snapshot.forest.is_nested:
-            return False
-        alone = roots_of(snapshot, snapshot.column(name).fitting(amount, snapshot.size))
-        return bool((~alone & (free_in_trees(snapshot, name) >= amount)).any())
+    def _having_together(self, name: str, amount: int) -> list[list[int]]:
+        """Return the allocatable amounts of trees that have an amount on no provider alone.
+
+        At most ``MOST_TREES``, those with the most free.
+        """
+        snapshot, column = self._snapshot, self._snapshot.column(name)
+        alone = roots_of(snapshot, column.fitting(amount, snapshot.size))
+        free = free_in_trees(snapshot, name)
+        together = np.flatnonzero(~alone & (free >= amount))
+        most = together[np.argsort(-free[together], kind="stable")][:MOST_TREES]
+        tree_of = snapshot.forest.root[column.rows]
+        return [column.allocatable[tree_of == root].tolist() for root in most]
 
     # --- amounts
 
@@ -249,8 +253,8 @@ def _without_condition(request: CandidateRequest, condition: GroupsRequirement) 
     group is no condition.
     """
     looser = _naming_all(request.without(condition))
-    before = set(_parameters_of_groups(request))
-    instead = (each for each in _parameters_of_groups(looser) if each not in before)
+    before = set(parameters_of_groups(request))
+    instead = (each for each in parameters_of_groups(looser) if each not in before)
     return Drop(condition, instead=tuple(instead)), looser
 
 
@@ -260,50 +264,6 @@ def _naming_all(request: CandidateRequest) -> CandidateRequest:
     bare = (group.suffix for group in request.groups if not group.resources)
     alone = (SameSubtree(frozenset({suffix})) for suffix in bare if suffix not in named)
     return replace(request, requirements=(*request.requirements, *alone))
-
-
-def query_of(request: CandidateRequest, version: Version) -> str | None:
-    """Return a request as a query; None if the microversion does not have all parameters."""
-    pairs = [*_pairs(request)]
-    has_all = validation.error_message(_VALIDATORS, dict(pairs), version) is None
-    return queries.text(pairs) if has_all else None
-
-
-def _pairs(request: CandidateRequest) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of a request."""
-    for group in request.groups:
-        if group.resources:
-            yield f"resources{group.suffix}", amounts_text(group.resources)
-        yield from _joined(group.requirements, group.suffix)
-    yield from _joined(request.of_root, "")
-    for each in _parameters_of_groups(request):
-        yield each.parameter, each.value()
-    if request.limit is not None:
-        yield "limit", f"{request.limit}"
-
-
-def _joined(requirements: Iterable[Requirement], suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield the parameters of requirements.
-
-    All single traits are in one parameter: below 1.39, ``required`` cannot be repeated.
-    """
-    values: defaultdict[str, list[str]] = defaultdict(list)
-    for requirement in requirements:
-        if requirement.shares_parameter:
-            values[requirement.parameter].append(requirement.value())
-        else:
-            yield f"{requirement.parameter}{suffix}", requirement.value()
-    for parameter, shared in values.items():
-        yield f"{parameter}{suffix}", ",".join(shared)
-
-
-def _parameters_of_groups(request: CandidateRequest) -> Iterator[Requirement]:
-    """Yield ``group_policy``, which several groups with a suffix require, and the others."""
-    if sum(bool(group.suffix) for group in request.groups) > 1:
-        yield Policy(request.isolate)
-    for requirement in request.requirements:
-        if isinstance(requirement, GroupsRequirement) and requirement.has_own_parameter:
-            yield requirement
 
 
 def _without_a_group(request: CandidateRequest) -> Iterator[Relaxation]:
@@ -364,14 +324,40 @@ def distinct_groups(request: CandidateRequest) -> Iterator[tuple[RequestGroup, S
         yield first, tuple(each.suffix for each in (first, *others)) if others else ()
 
 
+def divisions(amount: int, trees: Iterable[Iterable[int]]) -> list[tuple[int, ...]]:
+    """Return divisions of an amount, those into the fewest parts first.
+
+    Into equal parts, and into as much as each provider of a tree has.
+
+    >>> divisions(5, [[1, 4]])[:3]
+    [(3, 2), (4, 1), (2, 2, 1)]
+    """
+    divided = {
+        tuple((amount + part) // parts for part in reversed(range(parts)))
+        for parts in range(2, min(amount, MOST_PARTS) + 1)
+    }
+    for tree in trees:
+        free = sorted(tree, reverse=True)
+        left = (amount - before for before in accumulate(free, initial=0))
+        filled = (min(each, rest) for each, rest in zip(free, left, strict=False))
+        divided.add(tuple(part for part in filled if part > 0)[: MOST_PARTS + 1])
+    few = (each for each in divided if 1 < len(each) <= MOST_PARTS)
+    return sorted(few, key=lambda parts: (len(parts), parts))
+
+
 def splits(
-    request: CandidateRequest, group: RequestGroup, name: str, alike: Suffixes
+    request: CandidateRequest,
+    group: RequestGroup,
+    name: str,
+    alike: Suffixes,
+    trees: Iterable[Iterable[int]],
 ) -> Iterator[tuple[Split, CandidateRequest]]:
     """Yield the request with the amount of a class divided among two and more groups.
 
-    The first amount remains in the group. The conditions of a suffixed group apply to all of the
-    amounts. The unsuffixed group spans a tree: its aggregates, and its traits if it has several
-    classes, remain conditions on the group alone.
+    ``trees`` are the allocatable amounts of trees that may have it. The first amount remains in
+    the group. The conditions of a suffixed group apply to all of the amounts. The unsuffixed group
+    spans a tree: its aggregates, and its traits if it has several classes, remain conditions on
+    the group alone.
     """
     conditions = group
     if not group.suffix:
@@ -379,15 +365,14 @@ def splits(
         kept = (each for each in group.requirements if not each.spans_tree)
         requirements = tuple(each for each in kept if each not in of_group)
         conditions = replace(group, requirements=requirements)
-    for parts in range(2, min(group.resources[name], MOST_PARTS) + 1):
-        amount, rest = divmod(group.resources[name], parts)
-        first, *amounts = (amount + (part < rest) for part in range(parts))
+    for parts in divisions(group.resources[name], trees):
+        first, *amounts = parts
         changed = request.with_group(replace(group, resources={**group.resources, name: first}))
         others = tuple(
             replace(conditions, suffix=suffix, resources={name: part})
             for suffix, part in zip(_unused_suffixes(request), amounts, strict=False)
         )
-        change = Split(group.suffix, name, first, parts, alike=alike)
+        change = Split(group.suffix, name, parts, alike=alike)
         yield change, replace(changed, groups=(*changed.groups, *others))
 
 

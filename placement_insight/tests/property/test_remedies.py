@@ -38,8 +38,9 @@ from placement_insight.explain.changes import (
     Lower,
     Regrouping,
     Remedy,
+    query_of,
 )
-from placement_insight.explain.remedies import at_root, every_relaxation, query_of
+from placement_insight.explain.remedies import at_root, every_relaxation
 from placement_insight.tests.property.explanations import explained, roots_with_candidates, text_of
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}

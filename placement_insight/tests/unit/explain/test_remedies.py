@@ -97,11 +97,29 @@ GPUS = """
 def test_an_amount_that_several_providers_have_is_requested_in_groups():
     split, lowered = remedies(GPUS, "resources=CUSTOM_GPU:3")
     assert split == Remedy(
-        change=Split("", "CUSTOM_GPU", to=1, parts=3),
+        change=Split("", "CUSTOM_GPU", (1, 1, 1)),
         roots=1,
         query="resources=CUSTOM_GPU:1&resources1=CUSTOM_GPU:1&resources2=CUSTOM_GPU:1&group_policy=none",
     )
     assert lowered.change == Lower("", "CUSTOM_GPU", to=1)
+
+
+@pytest.mark.parametrize(
+    ("free", "text", "resources"),
+    [
+        ("41", "with 2 groups of VGPU:4 + 1", ["4", "1"]),
+        ("712", "with 2 groups of VGPU:3 + 2", ["3", "2"]),
+        ("32", "with 2 groups of VGPU:3 + 2", ["3", "2"]),
+        ("221", "with 3 groups of VGPU:2 + 2 + 1", ["2", "2", "1"]),
+    ],
+)
+def test_an_amount_is_divided_as_the_providers_have_it(free, text, resources):
+    world = "h1\n" + "\n".join(f"  g{n} VGPU={each}(max=4)" for n, each in enumerate(free))
+    split = remedies(world, "resources=VGPU:5")[0]
+    assert split.change.text({}) == text
+    assert split.change.document()["parts"] == len(resources)
+    groups = [f"resources{number or ''}=VGPU:{each}" for number, each in enumerate(resources)]
+    assert split.query.removesuffix("&group_policy=none") == "&".join(groups)
 
 
 def test_a_group_keeps_its_conditions_when_it_is_split():
