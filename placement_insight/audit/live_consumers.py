@@ -36,6 +36,7 @@ from placement_insight.audit.model import (
     Moves,
     NotCompared,
     Place,
+    Resized,
     RunsOn,
     Skipped,
     Unread,
@@ -253,7 +254,7 @@ class Comparison:
         """Compare an instance without allocations in the tree of its host."""
         code, uuid, host = AllocationsOnOtherHost.code, consumer.uuid.lower(), place.host
         self._claimants.add(uuid, self._hosts.get(host), consumer)
-        if isinstance(place, Moves):
+        if not isinstance(place, RunsOn | Resized):
             self.skipped[NotCompared, code, MOVING] += 1
         elif trees.keys() & self._providers.lost:
             self.skipped[NotCompared, code, LOST] += 1
@@ -295,7 +296,7 @@ class Comparison:
         self._claimants.add(uuid, host, None)
         if uuid in self._providers.consumers_without_row:
             return  # another finding
-        if isinstance(place, Moves):
+        if not isinstance(place, RunsOn | Resized):
             self.skipped[NotCompared, code, MOVING] += 1
         elif place.host not in self._known_names:
             self.skipped[NotCompared, code, NO_PROVIDER] += 1

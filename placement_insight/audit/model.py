@@ -45,6 +45,13 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
+class Resized(Moves):
+    """A server whose allocations on its host change when its resize is confirmed or reverted."""
+
+    has_devices: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """A server whose host the list lacks."""
 

@@ -31,6 +31,7 @@ from placement_insight.audit.model import (
     NoHost,
     NovaAggregate,
     Place,
+    Resized,
     RunsOn,
     Unread,
 )
@@ -47,9 +48,7 @@ _FAILED: Final = frozenset({"error", "failed"})
 
 CELL_DOWN: Final = "UNKNOWN"
 
-_MOVING: Final = frozenset(
-    {"BUILD", "MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN, "VERIFY_RESIZE"}
-)
+_MOVING: Final = frozenset({"BUILD", "MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN})
 """The states of a server whose claims are about to change, or are unknown."""
 
 _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
@@ -70,7 +69,8 @@ def _place(row: Response, *, is_moving: bool = False) -> Place:
         return NoHost()
     if is_moving or status in _MOVING or row.get("OS-EXT-STS:task_state"):
         return Moves(host)
-    return RunsOn(host, _has_devices(row.get("flavor")))
+    kind = Resized if status == "VERIFY_RESIZE" else RunsOn
+    return kind(host, _has_devices(row.get("flavor")))
 
 
 def _has_devices(flavor: object) -> bool | None:
