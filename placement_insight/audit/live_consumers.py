@@ -71,7 +71,7 @@ _COMPARED: Final = (
 )
 """The codes of findings that need the list, in the order of the rows that were not compared."""
 
-_CELL_DOWN: Final = "a cell of nova is down, whose migrations are not listed"
+_CELL_DOWN: Final = "a cell of nova is down: its servers and migrations are not known"
 _WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _CHANGED: Final = "the server changed while it was compared"

@@ -37,16 +37,13 @@ from placement_insight.audit.model import (
 )
 from placement_insight.documents import Response
 from placement_insight.hosts import SERVER_CLASSES
-from placement_insight.nova_lists import InvalidPage, NovaList, pages
+from placement_insight.nova_lists import CELL_DOWN, MIGRATIONS, InvalidPage, NovaList, rows_of
 
 _SERVERS = NovaList("/servers/detail", "servers", "id", "2.69")
 _HYPERVISORS = NovaList("/os-hypervisors", "hypervisors", "id", "2.53")
-_MIGRATIONS = NovaList("/os-migrations", "migrations", "uuid", "2.59")
 
 _FAILED: Final = frozenset({"error", "failed"})
 """The states of a migration that ended and may have a claim."""
-
-CELL_DOWN: Final = "UNKNOWN"
 
 _MOVING: Final = frozenset({"BUILD", "MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN})
 """The states of a server whose claims are about to change, or are unknown."""
@@ -87,10 +84,10 @@ def read_nova(
     """Return servers and migrations of all projects, and hypervisors.  Raises: InvalidList."""
     with _translated():
         compute = connection.compute
-        before = list(pages(compute, _MIGRATIONS, {}))
-        listed = list(pages(compute, _SERVERS, {"all_tenants": "1"}))
+        before = list(rows_of(compute, MIGRATIONS, {}))
+        listed = list(rows_of(compute, _SERVERS, {"all_tenants": "1"}))
         # Listed twice: the first list lacks the migrations of a cell that was down at that moment.
-        after = list(pages(compute, _MIGRATIONS, {}))
+        after = list(rows_of(compute, MIGRATIONS, {}))
         hypervisors = _hypervisors(compute)
         aggregates = _aggregates(connection)
     migrations = [*before, *after]
@@ -171,7 +168,7 @@ def _hypervisors(compute: Proxy) -> Mapping[str, Hypervisor] | Unread:
                 row.get("state") == "down",
                 row.get("status") == "disabled",
             )
-            for row in pages(compute, _HYPERVISORS, {})
+            for row in rows_of(compute, _HYPERVISORS, {})
         }
     except exceptions.HttpException as error:
         if (error.status_code or 0) < 500:

@@ -8,7 +8,6 @@ does not respond within seconds, its names are unknown, and UUIDs are shown with
 
 import argparse
 import json
-import math
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,10 +22,12 @@ from osc_lib.exceptions import ClientException as OpenStackException
 from osc_lib.exceptions import CommandError
 from osc_lib.shell import OpenStackShell
 
-from placement.core.text import Names, canonical_uuid
+from placement.core.text import Names, canonical_uuid, first
 from placement_insight.audit.model import ENDED_MIGRATIONS
 from placement_insight.cli.client import get
+from placement_insight.documents import Response
 from placement_insight.names import uuid_of, uuids_in
+from placement_insight.nova_lists import CELL_DOWN, MIGRATIONS, OFFSET, NovaList, pages
 
 SECONDS: Final = 3.0
 """The longest time to wait for a response of nova or keystone, and to list servers."""
@@ -36,11 +37,12 @@ SECONDS_OF_PLANS: Final = 15.0
 _NOVA: Final = "compute"
 _KEYSTONE: Final = "identity"
 _AGGREGATE_UUIDS: Final = "2.41"  # aggregates have UUIDs since this microversion of nova
-_MIGRATIONS: Final = "2.59"  # a page at a time since then
 _DOWN_CELLS: Final = "2.69"  # the services of cells that are down are listed since then
 _MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 _STRICT: Final = frozenset({"affinity", "anti-affinity"})
-_PAGE: Final = 1000
+_SERVERS: Final = NovaList("/servers", "servers", "id", "2.41")
+_ALL_TENANTS: Final = ("all_tenants", "1")
+_GROUPS: Final = NovaList("/os-server-groups", "server_groups", OFFSET, "2.64")
 _MOST: Final = 5000  # nova lists the newest migrations and servers first
 _EMPTY: Final = "''"
 _SECONDS_TO_KEEP: Final = 60.0
@@ -60,6 +62,7 @@ class CommandNames:
         self.seconds = SECONDS
         self.failures: dict[str, str] = {}
         self._missing: dict[str, str] = {}  # the reason for each list
+        self._partial: list[str] = []
         self._unresponsive: set[str] = set()
 
     @cached_property
@@ -87,22 +90,44 @@ class CommandNames:
     def servers(self, wanted: Collection[str] | None = None) -> Names:
         """Return names by UUID: of the wanted servers, or of the newest, in some seconds."""
         names: dict[str, str] = {}
-        pages = self._pages_of_servers(uuid=wanted if wanted and len(wanted) < 2 else ())
-        while (wanted is None or {*wanted} - names.keys()) and (page := next(pages, None)):
-            names |= page
+        only = wanted if wanted and len(wanted) < 2 else ()
+        pages = self._pages(_SERVERS, _ALL_TENANTS, *(("uuid", uuid) for uuid in only))
+        end = time.monotonic() + SECONDS
+        with suppress(ClientException, *_MALFORMED):
+            while (
+                time.monotonic() < end
+                and (wanted is None or {*wanted} - names.keys())
+                and (page := next(pages, None))
+            ):
+                names |= _by_id(page)
         return names
 
     def servers_in(self, states: Collection[str]) -> Sequence[str]:
-        """Return the newest servers in some states, as far as nova lists them in some seconds."""
-        pages = self._pages_of_servers(self.seconds, status=states)
-        return [uuid for page in pages for uuid in page][:_MOST]
+        """Return the newest servers in some states."""
+        query = (("status", state) for state in states)
+        what = f"servers in {', '.join(states)}"
+        return self._newest(_SERVERS, what, _ALL_TENANTS, *query) or ()
 
-    def _pages_of_servers(
-        self, seconds: float = SECONDS, **filters: Collection[str]
-    ) -> Iterator[Names]:
-        query = urlencode({"all_tenants": "1", **filters}, doseq=True)
-        with suppress(ClientException, *_MALFORMED):
-            yield from map(_by_id, self._pages(f"/servers?{query}", "servers", seconds=seconds))
+    def _newest(
+        self, listed: NovaList, what: str, *query: tuple[str, str], ended: Collection[str] = ()
+    ) -> Sequence[str] | None:
+        """Return the newest consumers in a list of nova that have not ended, within some seconds.
+
+        If there may be others, a sentence says so, and none are None.
+        """
+        newest: list[str] = []
+        end = time.monotonic() + self.seconds
+        try:
+            for page in self._pages(listed, *query):
+                newest += [row[listed.marker] for row in page if row.get("status") not in ended]
+                if len(newest) > _MOST or time.monotonic() > end:
+                    known = f"of nova's {what}, only the newest {len(newest[:_MOST])} are known"
+                    self._partial.append(f"{known}: nova may refuse to move others")
+                    return newest[:_MOST] or None
+        except (ClientException, *_MALFORMED) as error:
+            self._missing.setdefault(listed.key, str(error))
+            return newest[:_MOST] or None
+        return newest
 
     def groups_of(self, servers: Collection[str]) -> Sequence[Mapping[str, Any]] | None:
         """Return the ``server_groups`` of some servers, None if they are not known."""
@@ -117,9 +142,8 @@ class CommandNames:
 
         None if nova does not list all server groups to this user.
         """
-        path, key = "/os-server-groups?all_projects=1", "server_groups"
         try:
-            groups = list(chain.from_iterable(self._pages(path, key, "2.64", by="offset")))
+            groups = list(chain.from_iterable(self._pages(_GROUPS, ("all_projects", "1"))))
         except (ClientException, *_MALFORMED):
             return None  # a plan with some of the groups would say that it keeps all rules
         return [
@@ -133,7 +157,7 @@ class CommandNames:
         ]
 
     def hosts_in(self, state: str) -> Sequence[str]:
-        """Return the hosts that are down, or UNKNOWN: the database of their cell is down."""
+        """Return the hosts that are down, or ``CELL_DOWN``: so is the database of their cell."""
         with suppress(ClientException, *_MALFORMED):
             return [
                 row["host"] for row in self._services if state in {row["status"], row.get("state")}
@@ -141,51 +165,39 @@ class CommandNames:
         return ()
 
     @cached_property
-    def _services(self) -> Any:
-        return self._rows(_NOVA, "/os-services?binary=nova-compute", "services", _DOWN_CELLS)
+    def _services(self) -> Sequence[Response]:
+        rows = self._rows(_NOVA, "/os-services?binary=nova-compute", "services", _DOWN_CELLS)
+        if lost := [row["host"] for row in rows if row["status"] == CELL_DOWN]:
+            self._partial.append(
+                "nova did not list the servers, migrations and server groups in the cell of "
+                f"{first(lost)}: its database is down"
+            )
+        return rows
 
     @cached_property
     def migrations(self) -> Sequence[str] | None:
         """The migrations that have not ended: nova gives them no consumer type.
 
-        None if nova lists none because of an error.
+        None if nova lists none because of an error, or not in time.
         """
-        found: list[str] = []
-        path, key = "/os-migrations?", "migrations"
-        try:
-            for rows in self._pages(path, key, _MIGRATIONS, by="uuid", seconds=self.seconds):
-                found += [row["uuid"] for row in rows if row["status"] not in ENDED_MIGRATIONS]
-        except (ClientException, *_MALFORMED):
-            return found[:_MOST] or None
-        return found[:_MOST]
+        return self._newest(MIGRATIONS, "migrations in progress", ended=ENDED_MIGRATIONS)
 
     @property
     def missing_lists(self) -> Iterator[str]:
-        """The sentences about lists of nova that are missing, one for each reason."""
+        """The sentences about lists of nova that are missing or partial, one for each reason."""
         for reason in dict.fromkeys(self._missing.values()):
             keys = (key.replace("_", " ") for key in self._missing if self._missing[key] == reason)
             yield f"nova did not list its {', '.join(sorted(keys))}: {reason}"
+        yield from self._partial
 
-    def _pages(
-        self,
-        path: str,
-        key: str,
-        version: str = _AGGREGATE_UUIDS,
-        *,
-        by: str = "id",
-        seconds: float = math.inf,
-    ) -> Iterator[Any]:
-        """Yield the pages of a list of nova.  Raises: see ``_rows``.
+    def _pages(self, listed: NovaList, *query: tuple[str, str]) -> Iterator[Sequence[Response]]:
+        """Yield the pages of a list of nova.  Raises: see ``_rows``."""
 
-        ``by`` is the field of a row that is the marker of the next page, or "offset".
-        """
-        end, count, after = time.monotonic() + seconds, 0, ""
-        while time.monotonic() < end and (
-            rows := self._rows(_NOVA, f"{path}&limit={_PAGE}{after}", key, version)
-        ):
-            yield rows
-            count += len(rows)
-            after = f"&offset={count}" if by == "offset" else f"&marker={rows[-1][by]}"
+        def read(position: Mapping[str, str]) -> Sequence[Response]:
+            parameters = urlencode([*query, *position.items()])
+            return self._rows(_NOVA, f"{listed.path}?{parameters}", listed.key, listed.version)
+
+        return pages(listed, read)
 
     def _names(self, service: str, path: str, key: str, uuid: str = "id") -> Names:
         """Return the names in a list of a service, empty if the service failed."""
@@ -193,7 +205,9 @@ class CommandNames:
             return _by_id(self._rows(service, path, key), uuid)
         return {}
 
-    def _rows(self, service: str, path: str, key: str, version: str = _AGGREGATE_UUIDS) -> Any:
+    def _rows(
+        self, service: str, path: str, key: str, version: str = _AGGREGATE_UUIDS
+    ) -> Sequence[Response]:
         """Return a list of a service.  Raises: ClientException, one of ``_MALFORMED``."""
         headers = {"OpenStack-API-Version": f"{_NOVA} {version}"}
         try:

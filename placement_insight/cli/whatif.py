@@ -17,6 +17,7 @@ from placement_insight.cli.command import Table, WrittenOutput, add_options, col
 from placement_insight.cli.names import SECONDS_OF_PLANS, CommandNames
 from placement_insight.documents import Response
 from placement_insight.names import named, uuids_in
+from placement_insight.nova_lists import CELL_DOWN
 
 _COLUMNS = ("consumer", "from", "to")
 _OF_DOMAIN = ("name", "hosts", "consumers", "stuck", "reason")
@@ -251,7 +252,7 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
     fields = {
         "keep": arguments.keep,
         "cells": _cells(arguments.cells) if arguments.cells else None,
-        "unreachable": names.hosts_in("UNKNOWN"),
+        "unreachable": names.hosts_in(CELL_DOWN),
         "down": names.hosts_in("down"),
     }
     migrations = {} if names.migrations is None else {"migrations": names.migrations}

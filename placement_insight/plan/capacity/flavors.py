@@ -22,7 +22,7 @@ from osc_lib.exceptions import CommandError
 
 from placement_insight.documents import Response
 from placement_insight.hosts import DISABLED
-from placement_insight.nova_lists import InvalidPage, NovaList, pages
+from placement_insight.nova_lists import InvalidPage, NovaList, rows_of
 
 Pairs = list[tuple[str, str]]
 
@@ -51,7 +51,9 @@ def requests_of(connection: Connection) -> dict[str, OfFlavor]:
     try:
         return {
             flavor["name"]: OfFlavor(request_of(flavor), not_counted(flavor))
-            for flavor in map(_checked, pages(connection.compute, _FLAVORS, {"is_public": "None"}))
+            for flavor in map(
+                _checked, rows_of(connection.compute, _FLAVORS, {"is_public": "None"})
+            )
             if not flavor.get("OS-FLV-DISABLED:disabled")
         }
     except _ERRORS as error:

@@ -734,7 +734,11 @@ def test_what_nova_returns_of_the_other_cells_is_compared(
     }
     failed, cell = "nova returned 500 for its hypervisors", "the cell of the server is down"
     assert {(each["code"], each["count"], each["reason"]) for each in skipped} == {
-        ("orphaned_consumer", 2, "a cell of nova is down, whose migrations are not listed"),
+        (
+            "orphaned_consumer",
+            2,
+            "a cell of nova is down: its servers and migrations are not known",
+        ),
         ("allocations_on_other_host", 1, cell),
         ("doubled_consumer", 1, cell),
         ("server_without_allocations", 1, cell),

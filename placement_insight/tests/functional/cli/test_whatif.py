@@ -369,3 +369,46 @@ def test_a_part_of_the_server_groups_is_not_used():
             raise ClientException
 
     assert Names(SimpleNamespace(client_manager=None)).groups_of(["a"]) is None
+
+
+class NamesOfPages(CommandNames):
+    """Nova lists ``pages`` of servers, and of migrations in the same states."""
+
+    def __init__(self, *pages):
+        super().__init__(SimpleNamespace(client_manager=None))
+        self.pages = [*pages, []]
+
+    def _rows(self, *_):
+        return self.pages.pop(0)
+
+
+def listed(*ids, **fields):
+    return [{"id": each, "uuid": each, "status": "running", **fields} for each in ids]
+
+
+def test_lists_of_which_the_newest_are_known_are_reported(monkeypatch):
+    monkeypatch.setattr("placement_insight.cli.names._MOST", 2)
+    names = NamesOfPages(listed("a"), listed("b"))
+    assert (names.servers_in(["SHUTOFF"]), [*names.missing_lists]) == (["a", "b"], [])
+    names = NamesOfPages(listed("a", "b"), listed("c"))
+    assert names.servers_in(["ERROR", "RESCUE"]) == ["a", "b"]
+    sentence = "of nova's {}, only the newest 2 are known: nova may refuse to move others"
+    assert [*names.missing_lists] == [sentence.format("servers in ERROR, RESCUE")]
+    names = NamesOfPages(listed("old", status="done"), listed("a", "b", "c"))
+    assert names.migrations == ["a", "b"]
+    assert [*names.missing_lists] == [sentence.format("migrations in progress")]
+
+
+def test_migrations_that_could_not_be_read_in_time_are_reported():
+    names = NamesOfPages(listed("old", status="done"), listed("a"))
+    names.seconds = -1
+    assert names.migrations is None
+    (sentence,) = names.missing_lists
+    assert sentence.startswith("of nova's migrations in progress, only the newest 0 are known")
+
+
+def test_a_list_of_nova_that_repeats_a_page_ends():
+    names = NamesOfPages(*[listed("a")] * 3)
+    assert names.servers_in(["SHUTOFF"]) == ["a", "a"]
+    (sentence,) = names.missing_lists
+    assert "ends with 'a', which cannot be the marker" in sentence
