@@ -27,7 +27,8 @@ def create_inventory(request: Request) -> webob.Response:
     command = provider.parsed(
         store, uuid, lambda: parse.creation(uuid, request.json_body, request.version)
     )
-    created = inventory.create(store, command)
+    with request.services.reports.results_of(request):
+        created = inventory.create(store, command)
     return json_response(
         request,
         render.inventory(created, command.resource_class),

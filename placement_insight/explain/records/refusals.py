@@ -161,6 +161,27 @@ class NoClass(Refusal):
 
 
 @dataclass(frozen=True, slots=True)
+class InvalidInventory(Refusal):
+    """The inventory to write reserves too much."""
+
+    code: ClassVar = "invalid_inventory"
+    provider: str
+    resource_class: str
+    problem: str
+
+    def sentence(self, _consumer: str) -> str:
+        written = f"the inventory of {self.resource_class} on {self.provider}"
+        return f"{written} was not written, because {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingInventory(InvalidInventory):
+    """The inventory to create exists."""
+
+    code: ClassVar = "inventory_exists"
+
+
+@dataclass(frozen=True, slots=True)
 class InUse(Refusal):
     """Consumers use the inventories, or without classes the provider, to delete."""
 
@@ -234,7 +255,8 @@ class ConcurrentUpdate(Refusal):
 _KINDS: Final[Mapping[str, type[Refusal]]] = {
     kind.code: kind
     for kind in (
-        *(Capacity, Unit, NoInventory, NoProvider, NoClass, InUse, HasChildren),
+        *(Capacity, Unit, NoInventory, NoProvider, NoClass, InvalidInventory, ExistingInventory),
+        *(InUse, HasChildren),
         *(ConsumerGeneration, ProviderGeneration, ConcurrentUpdate),
     )
 }
@@ -259,6 +281,12 @@ _OF_ERRORS: Final[Mapping[type[exception.PlacementException], Callable[[Any], Re
     exception.ProviderToAllocateNotFound: lambda error: NoProvider(error.uuid),
     exception.ReshapedProviderNotFound: lambda error: NoProvider(error.uuid),
     exception.UnknownResourceClass: lambda error: NoClass(error.name),
+    exception.NegativeCapacity: lambda error: InvalidInventory(
+        error.uuid, error.resource_class, f"the reserved value is {error.comparison} total"
+    ),
+    exception.InventoryExists: lambda error: ExistingInventory(
+        error.uuid, error.resource_class, "it exists"
+    ),
     exception.InventoryInUse: lambda error: InUse(
         error.uuid, error.resource_classes, error.consumers
     ),
@@ -317,7 +345,7 @@ def refused_claim(refusal: Refusal, claims: Sequence[ConsumerClaim]) -> Consumer
 def classes(refusal: Refusal) -> Sequence[str]:
     """Return the resource classes that were refused."""
     match refusal:
-        case Capacity() | Unit() | NoClass():
+        case Capacity() | Unit() | NoClass() | InvalidInventory():
             return (refusal.resource_class,)
         case NoInventory() | InUse():
             return refusal.resource_classes

@@ -241,6 +241,21 @@ def test_the_refused_deletion_of_a_parent_is_recorded(http):
     assert child in sentence
 
 
+def test_an_inventory_that_reserves_too_much_or_exists_is_recorded(http):
+    path = f"/resource_providers/{HOST}/inventories"
+    inventory = {"total": 8, "reserved": 9}
+    body = {"resource_provider_generation": 1, "inventories": {"VCPU": inventory}}
+    http.put_json(path, body, headers=LATEST, status=400)
+    http.post_json(path, {"resource_class": "VCPU", "total": 8}, headers=LATEST, status=409)
+    exists, reserves = recorded(http)
+    assert {exists["kind"], reserves["kind"]} == {"refused_write"}
+    assert (exists["reason"], reserves["reason"]) == ("inventory_exists", "invalid_inventory")
+    sentence = "the inventory of VCPU on host was not written, because "
+    assert exists["explanation"]["sentence"] == f"{sentence}it exists"
+    reason = "the reserved value is greater than total"
+    assert reserves["explanation"]["sentence"] == f"{sentence}{reason}"
+
+
 def test_a_stale_generation_of_traits_and_aggregates_is_a_lost_race(http):
     path = f"/resource_providers/{HOST}"
     for generation, status in ((7, 409), (1, 200)):

@@ -13,6 +13,8 @@ from placement.core.claims import (
     plan_claims,
 )
 from placement.core.model import ConsumerClaim, Inventory
+from placement.errors import TABLE
+from placement.tests.support import docs
 from placement_insight.explain.records import refusals
 
 HOST = ProviderUsage(
@@ -108,6 +110,15 @@ WRITES = [
         "cn17 was not deleted, because it has child providers: numa0 (u1)",
     ),
     (exception.ReshapedProviderNotFound("gone"), "provider gone does not exist"),
+    (
+        exception.TotalIsReserved("host", "VCPU", "update", "greater than or equal to"),
+        "the inventory of VCPU on cn17 was not written, because the reserved value is greater "
+        "than or equal to total",
+    ),
+    (
+        exception.InventoryExists("host", "VCPU"),
+        "the inventory of VCPU on cn17 was not written, because it exists",
+    ),
     (
         exception.StaleProviderGeneration("host", 3, 2),
         "cn17 is at generation 3, the write expected generation 2",
@@ -225,3 +236,66 @@ def test_conflicts_and_truncated_records():
     explanation = refusals.described(refused(claim(DISK_GB=1))).document({"host": "cn17"})
     sentence = refusals.sentence(explanation, {"truncated": True, "length": 70_000})
     assert sentence == "cn17 has no inventory of DISK_GB, claimed by consumer new"
+
+
+NOT_RECORDED = {
+    exception.BadRequest: "invalid query, body",
+    exception.DuplicateQueryKey: "invalid query",
+    exception.BadQueryValue: "invalid query",
+    exception.MissingQueryValue: "invalid query",
+    exception.InvalidVersion: "microversion",
+    exception.CannotCreateProvider: "parent",
+    exception.CannotSaveProvider: "parent",
+    exception.NoInventoryRecord: "inventory to change that does not exist",
+    exception.TraitsNotFound: "trait, parent or inventory to change that does not exist",
+    exception.UnknownRoot: "invalid query",
+    exception.StandardClassNotRenamable: "standard classes",
+    exception.StandardClassNotDeletable: "standard classes",
+    exception.StandardTraitNotDeletable: "traits to rename or delete",
+    exception.PolicyNotAuthorized: "permission",
+    exception.RouteNotFound: "of the API",
+    exception.ProviderNotFound: "a provider",
+    exception.InventoryNotFound: "an inventory",
+    exception.InventoryNotFoundForDelete: "an inventory",
+    exception.ResourceClassNotFound: "a class",
+    exception.TraitNotFound: "a trait",
+    exception.NoAllocations: "allocations to delete",
+    exception.RequestNotRecorded: "of the API",
+    exception.MethodNotAllowed: "HTTP servers",
+    exception.NotAcceptable: "HTTP servers",
+    exception.UnacceptableVersion: "HTTP servers",
+    exception.RequestBodyTooLarge: "HTTP servers",
+    exception.RequestUriTooLong: "HTTP servers",
+    exception.UnsupportedMediaType: "HTTP servers",
+    exception.RequestHeadTooLarge: "HTTP servers",
+    exception.ResourceClassExists: "a class that exists",
+    exception.ResourceClassNameTaken: "a class that exists",
+    exception.ResourceClassInUse: "in use",
+    exception.TraitInUse: "in use",
+    exception.DatabaseUnavailable: "the database",
+    exception.PolicyCheckFailed: "the policy",
+    exception.SearchDeadlineExceeded: "the search takes too long",
+    exception.TooManySlowRequests: "too many requests compute",
+}
+"""The words of the documentation about each error without a record."""
+
+
+def test_each_error_is_recorded_or_documented_as_not_recorded():
+    recorded = (*refusals.REFUSALS, exception.DuplicateProvider, exception.UnknownClassOrTrait)
+    without = {
+        kind
+        for kind in TABLE
+        if not (issubclass(kind, recorded) or any(issubclass(each, kind) for each in recorded))
+    }
+    assert without == NOT_RECORDED.keys()
+    page = (docs.SOURCE / "admin" / "troubleshooting-no-valid-host.rst").read_text()
+    section = page.partition("Requests that are not recorded\n---")[2].partition("=====\n")[0]
+    rows = {
+        status: " ".join(text.split())
+        for row in section.split("   * - ")[2:]
+        for statuses, _, text in [row.partition("\n     - ")]
+        for status in statuses.split(", ")
+    }
+    assert rows.keys() == {"401", *(str(TABLE[kind].status) for kind in without)}
+    for kind, words in NOT_RECORDED.items():
+        assert words in rows[str(TABLE[kind].status)], kind
