@@ -18,7 +18,7 @@ export function ShapeView({ query }: { query: string }) {
     <>
       <h1>How often does a shape still fit?</h1>
       <p class="note">
-        A shape is the request of one more server. Unusable is what is free on hosts where it does not fit.
+        A shape is the request of one more server. Unusable is what is left free when it no longer fits anywhere.
       </p>
       <div class="shape-layout">
         <ShapeFields key={query} query={query || FIRST_QUERY} />
