@@ -49,7 +49,7 @@ _MOVING: Final = frozenset({"BUILD", "MIGRATING", "REBUILD", "RESIZE", "REVERT_R
 """The states of a server whose claims are about to change, or are unknown."""
 
 _WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
-_DEVICES: Final = frozenset({"accel:device_profile", "pci_passthrough:alias"})
+_DEVICES: Final = frozenset({"accel:device_profile", "hw:mem_encryption", "pci_passthrough:alias"})
 _PLAIN: Final = frozenset(f"resources:{name}" for name in SERVER_CLASSES)
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
 _HOSTS: Final = (_HOST, "source_node", "dest_node")

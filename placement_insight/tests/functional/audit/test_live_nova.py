@@ -431,6 +431,7 @@ def test_allocations_on_another_host_only(store, host, *, nova, run_audit, type_
         ({"resources:VGPU": "1"}, "", "show"),
         ({"accel:device_profile": "fpga"}, "", "show"),
         ({"pci_passthrough:alias": "gpu:1"}, "", "show"),
+        ({"hw:mem_encryption": "true"}, "", "show"),
         ({"resources_PCI:CUSTOM_GPU": "1"}, "", "show"),
         (None, "", "try"),
         (None, "child", "show"),
