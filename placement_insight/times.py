@@ -6,11 +6,12 @@ from typing import Final
 
 FORMS: Final = (
     "a time such as 2026-11-25 18:00 or 2026-11-25T18:00:00Z (ISO 8601, UTC without an offset), "
-    "18:00, yesterday, or a time before now such as 45m, 2h30m or 7d"
+    "18:00, yesterday, or a time before now such as 45m, 2h30m, 7d or P1D"
 )
 _UNITS: Final = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+_PARTS: Final = [rf"(?:(?P<{name}>\d{{1,6}}){unit})?" for unit, name in _UNITS.items()]
 _DURATION: Final = re.compile(
-    "".join(rf"(?:(?P<{name}>\d{{1,6}}){unit})?" for unit, name in _UNITS.items())
+    "".join([r"(?=.*\d)(p)?", *_PARTS[:2], "(?(1)(?:t|$))", *_PARTS[2:]])
 )
 _DAYS: Final = {"today": 0, "yesterday": 1}
 
@@ -21,7 +22,7 @@ def time_of(text: str, now: datetime) -> datetime:
     A time of day is the last one: before 18:00, ``18:00`` is yesterday's.
 
     >>> now = datetime(2026, 11, 25, 19, 30, tzinfo=UTC)
-    >>> for text in ("1h", "2h30m", "yesterday", "18:00", "20:00", "2026-11-21 02:14+01:00"):
+    >>> for text in ("1h", "PT2H30M", "yesterday", "18:00", "20:00", "2026-11-21 02:14+01:00"):
     ...     print(time_of(text, now).isoformat())
     2026-11-25T18:30:00+00:00
     2026-11-25T17:00:00+00:00
@@ -34,7 +35,7 @@ def time_of(text: str, now: datetime) -> datetime:
     """
     written = text.strip().lower()
     try:
-        if written and (duration := _DURATION.fullmatch(written)):
+        if duration := _DURATION.fullmatch(written):
             units = {name: int(count) for name, count in duration.groupdict(default="0").items()}
             return now - timedelta(**units)
         return _point(text.strip(), now)

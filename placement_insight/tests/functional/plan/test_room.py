@@ -142,7 +142,7 @@ def test_only_evictable_consumers_are_evicted(http, store):
     for criteria in (
         {"types": ["C"]},
         {"project_ids": ["nobody"]},
-        {"older_than": "1d"},
+        {"older_than": "P1D"},
         {"types": ["A"], "consumers": [consumers[1]]},
     ):
         refused = room(http, query, by="evict", evictable=criteria)
@@ -217,7 +217,7 @@ def test_no_room(http, store):
             {
                 "query": "resources=VCPU:1",
                 "by": "evict",
-                "evictable": {"older_than": "soon"},
+                "evictable": {"older_than": "P1M"},
             },
             "JSON does not validate: evictable.older_than: ",
         ),

@@ -383,7 +383,7 @@ def test_filters_hold_together(http):
     assert len(recorded(http, f"?since={past}")) == 3
     assert recorded(http, f"?since={future}") == []
     assert len(recorded(http, "?since=0001-01-01")) == 3
-    for since in ("1h", "2h30m", "yesterday", "2d"):
+    for since in ("1h", "2h30m", "yesterday", "2d", "P1D", "pt2h30m"):
         assert len(recorded(http, f"?since={since}")) == 3
 
 
