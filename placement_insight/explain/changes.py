@@ -179,14 +179,16 @@ class Unsuffix:
 
 @dataclass(frozen=True, slots=True)
 class Separate:
-    """Classes of groups, each with the suffix of its group, are requested in other groups."""
+    """Classes, each with the suffix of its group, are requested in a number of new groups."""
 
     size: ClassVar = 0
     moved: tuple[tuple[str, Amount], ...]
+    groups: int
 
     def text(self, names: Names) -> str:
         amounts = (f"{amount.value()}{in_group(group, names)}" for group, amount in self.moved)
-        return f"with {' and '.join(amounts)} moved to another group"
+        to = "another group" if self.groups == 1 else "other groups"
+        return f"with {' and '.join(amounts)} moved to {to}"
 
     def document(self) -> Json:
         requirements = [amount.spelled(group) for group, amount in self.moved]

@@ -110,13 +110,16 @@ def closest(
     unmet = shortest or first.lacks(first.nearest)
     in_order = sorted(unmet, key=lambda lack: PLACES[type(lack.requirement)])
     usable = [world.entries.state(row) for row in first.usable_rows]
-    return Closest(rows[0], in_order, usable, completeness, _distance(in_order))
+    return Closest(rows[0], in_order, usable, completeness, _distance(in_order, usable))
 
 
-def _distance(lacks: Iterable[Lack]) -> int:
+def _distance(lacks: Iterable[Lack], usable: Iterable[ProviderState]) -> int:
     unmet = {(lack.group, lack.requirement) for lack in lacks}
-    absent = sum(isinstance(requirement, HasInventory) for _, requirement in unmet)
-    return len({(group, each.spelled(group)) for group, each in unmet}) + absent
+    classes = frozenset[str]().union(*(each.inventories for each in usable))
+    absent = (
+        isinstance(each, HasInventory) and each.resource_class not in classes for _, each in unmet
+    )
+    return len({(group, each.spelled(group)) for group, each in unmet}) + sum(absent)
 
 
 def failures(need: GroupNeed, waived: Container[str] = ()) -> Scores:

@@ -59,12 +59,14 @@ class TreeAmounts:
     groups: int
     provider: ProviderName | None = None
 
-    def together(self, name: str, needed: int) -> str:
-        """Return what the providers have together, and none has alone.
+    def together(self, name: str) -> str:
+        """Return what the providers have together, and the most that one of them has.
 
         Of a root in a row of the funnel, also the number of groups to request it in.
         """
-        amounts = f"{self.free} {name} free on {self.providers} providers, none has {needed}"
+        amounts = (
+            f"{self.free} {name} free on {self.providers} providers, at most {self.largest} on one"
+        )
         if self.provider is None:
             return amounts
         return f"{self.provider.name} has {amounts}: request them in {self.groups} groups"
@@ -249,7 +251,7 @@ class UnitFacts(Facts):
         return outside(self.resource_class, self.needed, *limits)
 
     def note(self, names: Names) -> str:
-        tree = self.tree.together(self.resource_class, self.needed) if self.tree else ""
+        tree = self.tree.together(self.resource_class) if self.tree else ""
         return tree or (self.excluded.note(names, "allows it") if self.excluded else "")
 
 
@@ -268,7 +270,7 @@ class FreeFacts(Facts):
         best = ""
         if self.provider and (self.free or (self.free == 0 and not excluded)):
             best = _best(self.provider, self.needed, self.free)
-        tree = self.tree.together(self.resource_class, self.needed) if self.tree else ""
+        tree = self.tree.together(self.resource_class) if self.tree else ""
         return "; ".join(filter(None, [best, excluded, tree]))
 
 

@@ -196,7 +196,7 @@ class Lack:
 class Closest:
     """The row of a root that does not fit, what it lacks, and the providers that it can use.
 
-    ``distance`` is the number of unmet requirements; one on a class without inventory counts
+    ``distance`` is the number of unmet requirements; one on a class that it cannot use counts
     twice.
     """
 
@@ -234,7 +234,7 @@ class Unmet:
                 traits = " or ".join(self.names)
                 text = f"{other.name} has {traits}, but supplies none of the amounts"
             case facts.OnlyTogether(amounts, tree):
-                text = tree.together(amounts.resource_class, amounts.needed) + where
+                text = tree.together(amounts.resource_class) + where
             case facts.Apart(_, beside):
                 having = f"{provider} has {' and '.join(beside.others)}"
                 text = f"{having}, {beside}, none has all{where}"

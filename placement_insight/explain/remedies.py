@@ -11,7 +11,7 @@ has a requirement, and a ``same_subtree`` names every group without resources.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain, count, islice
 from typing import TypeVar
@@ -392,24 +392,35 @@ def separated(
 ) -> Iterator[tuple[Separate, CandidateRequest]]:
     """Yield the request whose suffixed groups have classes of one kind each, if there are more.
 
-    The classes of the first kind stay in the group. The others have its requirements, then those
-    without required traits.
+    The classes of one kind stay in the group. The others have its requirements; or none of the
+    traits that it requires, which the classes of any one kind then keep.
     """
-    for traits in ((), RequiredTrait):
+    kinds = [_by_kind(group, kind_of) for group in request.groups]
+    choices = range(max(map(len, kinds), default=1))
+    for stays in (None, *choices):
         unused = _unused_suffixes(request)
         groups: list[RequestGroup] = []
         moved: list[tuple[str, Amount]] = []
-        for group in request.groups:
-            kinds: defaultdict[object, dict[str, int]] = defaultdict(dict)
-            for name, amount in group.resources.items():
-                kinds[kind_of(name) if group.suffix else ""][name] = amount
-            first, *others = kinds.values() or [{}]
-            groups.append(replace(group, resources=first))
-            kept = tuple(each for each in group.requirements if not isinstance(each, traits))
-            groups += (RequestGroup(next(unused), other, kept) for other in others)
+        for group, (*others,) in zip(request.groups, kinds, strict=True):
+            groups.append(replace(group, resources=others.pop((stays or 0) % len(others))))
+            of_others = tuple(
+                each
+                for each in group.requirements
+                if stays is None or not isinstance(each, RequiredTrait)
+            )
+            groups += (RequestGroup(next(unused), other, of_others) for other in others)
             moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
         if moved:
-            yield Separate(tuple(moved)), replace(request, groups=tuple(groups))
+            added = len(groups) - len(request.groups)
+            yield Separate(tuple(moved), added), replace(request, groups=tuple(groups))
+
+
+def _by_kind(group: RequestGroup, kind_of: Callable[[str], object]) -> Sequence[Mapping[str, int]]:
+    """Return the amounts of a suffixed group by the kind of the class; others are of one kind."""
+    kinds: defaultdict[object, dict[str, int]] = defaultdict(dict)
+    for name, amount in group.resources.items():
+        kinds[kind_of(name) if group.suffix else ""][name] = amount
+    return [*kinds.values()] or [{}]
 
 
 def _unused_suffixes(request: CandidateRequest) -> Iterator[str]:

@@ -149,7 +149,7 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     tree = row.facts.tree
     assert (tree.free, tree.providers, tree.largest) == (3, 3, 1)
     assert explanation.document()["funnel"][-1]["note"].endswith(
-        "h1 has 3 CUSTOM_GPU free on 3 providers, none has 2: request them in 2 groups"
+        "h1 has 3 CUSTOM_GPU free on 3 providers, at most 1 on one: request them in 2 groups"
     )
 
 
@@ -157,7 +157,7 @@ def test_the_groups_to_request_are_as_many_as_the_free_amounts_need():
     world = "h1\n  a VCPU=6\n  b VCPU=1\n  c VCPU=1\n  d VCPU=1"
     (row,) = explained(world, "resources=VCPU:8").document()["funnel"]
     assert row["note"].endswith(
-        "h1 has 9 VCPU free on 4 providers, none has 8: request them in 3 groups"
+        "h1 has 9 VCPU free on 4 providers, at most 6 on one: request them in 3 groups"
     )
     groups = "resources1=VCPU:6&resources2=VCPU:1&resources3=VCPU:1"
     assert explained(world, f"{groups}&group_policy=none").fits == 1

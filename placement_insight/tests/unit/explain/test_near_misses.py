@@ -321,6 +321,12 @@ def test_classes_of_a_group_on_different_providers_are_named():
     }
 
 
+def test_a_class_on_another_provider_of_the_tree_counts_once():
+    world = "plain VCPU=9 MEMORY_MB=9\nh\n  a VCPU=9\n  b MEMORY_MB=9\n  c CUSTOM_GPU=9"
+    misses = lines(world, "resources1=VCPU:1,MEMORY_MB:1,CUSTOM_GPU:1")
+    assert [*misses] == ["h", "plain"]
+
+
 def test_a_card_of_one_class_does_not_lack_another():
     world = "h\n  card VCPU=9 +CUSTOM_OFF"
     assert lines(world, "resources1=CUSTOM_GPU:1&required1=CUSTOM_OFF") == {

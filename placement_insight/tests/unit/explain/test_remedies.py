@@ -286,6 +286,22 @@ def test_a_group_whose_classes_are_on_different_providers_is_separated(kept):
     assert first.change.document() == {"change": "separate", "moved": ["resources2=CUSTOM_GPU:4"]}
 
 
+@pytest.mark.parametrize("classes", ["CUSTOM_FPGA:2,CUSTOM_GPU:4", "CUSTOM_GPU:4,CUSTOM_FPGA:2"])
+def test_the_classes_whose_provider_has_the_trait_keep_it(classes):
+    query = f"resources=VCPU:1&resources_P={classes}&required_P=CUSTOM_OFF"
+    assert remedies(PORTS, query)[0].query == (
+        "resources=VCPU:1&resources_P=CUSTOM_FPGA:2&required_P=CUSTOM_OFF&"
+        "resources1=CUSTOM_GPU:4&group_policy=none"
+    )
+
+
+def test_three_kinds_of_classes_are_requested_in_three_groups():
+    query = "resources=MEMORY_MB:1&resources_P=VCPU:1,CUSTOM_FPGA:2,CUSTOM_GPU:4"
+    assert remedies(PORTS, query)[0].change.text({}) == (
+        "with CUSTOM_FPGA:2 in group _P and CUSTOM_GPU:4 in group _P moved to other groups"
+    )
+
+
 def test_a_trait_of_a_root_that_supplies_nothing_is_requested_of_the_root():
     world = "root +CUSTOM_OFF\n  a VCPU=8\n  b CUSTOM_GPU=1"
     first = remedies(world, "resources=VCPU:1,CUSTOM_GPU:1&required=CUSTOM_OFF")[0]
