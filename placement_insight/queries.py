@@ -1,11 +1,12 @@
 """The queries and bodies of the routes under ``/insight``: their schemas and values."""
 
-from collections.abc import Container
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Container, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from placement import exception
+from placement.core.text import timestamp
 from placement.http.request import Request
 from placement.microversion import Version
 from placement.parse import validation
@@ -18,12 +19,19 @@ NOTHING_QUERY = always(closed({}))
 _NOTHING = validation.query_validators(NOTHING_QUERY)
 _CANDIDATES_SINCE = Version(1, 10)
 _MOST_LISTED = 5
+_CLOCKS_DIFFER = timedelta(hours=1)
 _READABLE = ":,!"  # legal in a query string, and frequent in these queries
 
 
 def described(description: str, pattern: str) -> Schema:
     """Return the schema of a parameter; messages about other values have the description."""
     return {"type": "string", "pattern": pattern, "description": description}
+
+
+PAGE: Final[Mapping[str, Schema]] = {
+    "limit": described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
+    "marker": described("the field next of a page", "^[0-9]{1,19}$"),
+}
 
 
 def also(windows: Windows, **parameters: Schema) -> Windows:
@@ -96,6 +104,19 @@ def time(parameter: str, value: str, prefix: str = validation.PREFIX) -> datetim
         return time_of(value, datetime.now(UTC))
     except ValueError as error:
         raise exception.BadRequest(f"{prefix}{parameter}: {error}") from None
+
+
+def since(values: Mapping[str, str]) -> datetime | None:
+    """Return the time ``since``, which is not later than clocks differ.  Raises: BadRequest."""
+    if "since" not in values:
+        return None
+    at, now = time("since", values["since"]), datetime.now(UTC)
+    if at > now + _CLOCKS_DIFFER:
+        raise exception.BadRequest(
+            f"{validation.PREFIX}since: {timestamp(at)} is in the future, "
+            f"the clock of the service says {timestamp(now)}."
+        )
+    return at
 
 
 def text(pairs: validation.QueryPairs) -> str:

@@ -1,7 +1,6 @@
 """``GET /insight/changes``: what changed, and which request of which user changed it."""
 
 from collections.abc import Mapping
-from datetime import UTC
 
 import webob
 
@@ -28,8 +27,7 @@ CHANGES_QUERY = always(
             "project_id": NAME,
             "request_id": NAME,
             "kind": {"type": "string", "enum": list(KINDS)},
-            "limit": queries.described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
-            "marker": queries.described("the field next of a page", "^[0-9]{1,19}$"),
+            **queries.PAGE,
         }
     )
 )
@@ -58,20 +56,16 @@ def list_changes(request: Request) -> webob.Response:
 
 def _filter(values: Mapping[str, str], snapshot: Snapshot) -> sql.Filter:
     """Return the filter of a query.  Raises: BadRequest."""
-    since, until = (
-        queries.time(name, values[name]).astimezone(UTC).replace(tzinfo=None)
-        if name in values
-        else None
-        for name in ("since", "until")
-    )
+    since = queries.since(values)
+    until = queries.time("until", values["until"]) if "until" in values else None
     if since and until and since >= until:
         raise exception.BadRequest(
             f"{validation.PREFIX}since, {timestamp(since)}, is not before until, "
             f"{timestamp(until)}. Exchange them, or leave one out."
         )
     return sql.Filter(
-        since=since,
-        until=until,
+        since=since and since.replace(tzinfo=None),
+        until=until and until.replace(tzinfo=None),
         providers=_providers(values, snapshot),
         consumer=canonical(values["consumer"]) if "consumer" in values else None,
         project_id=values.get("project_id"),

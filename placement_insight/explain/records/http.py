@@ -3,12 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import webob
 
 from placement.core.text import timestamp
-from placement.exception import BadRequest
 from placement.http.request import Request, accepts_json
 from placement.http.response import json_response
 from placement.parse import validation
@@ -37,35 +36,19 @@ _FILTER: Schema = {
     "project_id": NAME,
     "reason": {"type": "string", "enum": list(REASONS)},
 }
-_PAGE: Schema = {
-    "limit": queries.described("a number from 1 to 1000", "^([1-9][0-9]{0,2}|1000)$"),
-    "marker": queries.described("the field next of a page", "^[0-9]{1,19}$"),
-}
-REQUESTS_QUERY = always(closed({**_FILTER, **_PAGE}))
+REQUESTS_QUERY = always(closed({**_FILTER, **queries.PAGE}))
 SUMMARY_QUERY = always(closed(_FILTER))
 
 _REQUESTS = validation.query_validators(REQUESTS_QUERY)
 _SUMMARY = validation.query_validators(SUMMARY_QUERY)
 _LIMIT = 100
-_CLOCKS_DIFFER = timedelta(hours=1)
 _MOST_LISTED = 10  # of the latest requests of a record
-
-
-def _since(text: str) -> datetime:
-    """Return a time that is not later than clocks may differ.  Raises: BadRequest."""
-    at, now = queries.time("since", text), datetime.now(UTC)
-    if at > now + _CLOCKS_DIFFER:
-        raise BadRequest(
-            f"{validation.PREFIX}since: {timestamp(at)} is in the future, "
-            f"the clock of the service says {timestamp(now)}."
-        )
-    return at
 
 
 def recorded_filter(values: Mapping[str, str]) -> RecordedFilter:
     """Return the filter of a query for recorded requests.  Raises: BadRequest."""
     return RecordedFilter(
-        since=_since(values["since"]) if "since" in values else None,
+        since=queries.since(values),
         project_id=values.get("project_id"),
         reason=values.get("reason"),
         before=min(int(values["marker"]), LARGEST_ID) if "marker" in values else None,

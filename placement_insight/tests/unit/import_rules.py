@@ -25,7 +25,8 @@ INTERNAL = {
     "placement_insight.conf": set(),
     "placement_insight.policies": {"policies"},
     "placement_insight.queries": {
-        *("schemas", "parse", "microversion", "exception", "http", "placement_insight.times"),
+        *("schemas", "parse", "microversion", "exception", "http", "core.text"),
+        "placement_insight.times",
     },
     "placement_insight.history": {*_SERVICE, "placement_insight.history"},
     "placement_insight.explain": {

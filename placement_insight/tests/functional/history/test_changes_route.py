@@ -213,6 +213,7 @@ def test_pages(story):
         ("kind=move", "kind: 'move' is not one of ['provider', 'inventory', "),
         ("provider=cn1", "provider is 'cn1', which is not a UUID."),
         ("since=1h&until=2h", "is not before until"),
+        ("since=2999-01-01", "since: 2999-01-01T00:00:00Z is in the future"),
     ],
 )
 def test_other_queries_are_refused(http, query, message):
