@@ -118,7 +118,7 @@ class ListOfFile:
     answering: ClassVar[Collection[str]] = ()
     covers_untyped: ClassVar = False
     cell_is_down: ClassVar = False
-    unsure: ClassVar = "; a file does not say whether nova is moving it"
+    unsure: ClassVar = "; a file does not say whether nova is moving it, or a host is down"
 
     places: Mapping[str, Place]
     listed_at: datetime
