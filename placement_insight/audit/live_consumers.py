@@ -147,7 +147,9 @@ class Comparison:
         # A provider may be renamed: nova has the name of its UUID, and another host its name.
         names = providers.names
         hypervisors_ = listed_hypervisors(live)
-        of_nova = {each.name: uuid for uuid, each in hypervisors_.items()}
+        # hosts of two cells can have one name, which one provider has
+        ordered = sorted(hypervisors_, key=names.keys().__contains__)
+        of_nova = {hypervisors_[uuid].name: uuid for uuid in ordered}
         self._hosts = {name: uuid for uuid, name in names.items()}
         self._hosts |= {
             name: uuid

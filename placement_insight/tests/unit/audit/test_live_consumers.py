@@ -346,6 +346,17 @@ def test_the_old_name_of_a_renamed_host_means_the_host_that_has_it_now():
     assert (found.consumer, found.host.uuid, found.host.name) == ("b", "new", "cn1")
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_hosts_with_one_name_the_one_with_a_provider_is_meant(order):
+    """Hosts of two cells have the name cn1: nova-compute of one cannot create its provider."""
+    listed = [("cn1", Hypervisor("cn1")), ("new", Hypervisor("cn1"))][::order]
+    comparison = of_nova(
+        consumer("a", "cn1"), hosts={"a": "cn1", "b": "cn1"}, hypervisors=dict(listed)
+    )
+    (found,) = comparison.of_consumers(with_orphans=True)
+    assert (found.code, found.consumer) == ("server_without_allocations", "b")
+
+
 def test_an_evacuation_with_the_storage_of_its_source_is_one_finding():
     """Nova does not remove the allocations on the storage; the audit finds them afterwards."""
     comparison = of_nova(
