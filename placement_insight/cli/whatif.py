@@ -32,10 +32,11 @@ _HOSTS = {
 }
 _EXIT_STATUS: Final = {"fits": 0, "does_not_fit": 1, "undetermined": 3}
 """The exit status of a command by verdict."""
-_AT_REST: Final = ("ERROR", "RESCUE", "SHELVED", "SUSPENDED", "VERIFY_RESIZE")
+_AT_REST: Final = ("RESCUE", "SHELVED", "SUSPENDED", "VERIFY_RESIZE")
 _IN_TASKS: Final = ("MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE")
 """The states from which nova moves no server; nova finds those with tasks by another request."""
-_OFF: Final = ("SHUTOFF",)
+_STATES: Final = {"failed": "ERROR", "off": "SHUTOFF", "paused": "PAUSED"}
+"""The states in which nova moves servers in some ways only."""
 _EVICTABLE: Final = {
     "project": "project_ids",
     "type": "types",
@@ -81,7 +82,8 @@ class PlanDrain(WrittenOutput, command.Lister):
             {**each, "to": [], "text": "", "reason": each["text"]}
             for each in (*document["stuck"], *document["skipped"])
         ]
-        servers = names.servers(consumers)
+        skipped = {each["consumer"] for each in document["skipped"]}
+        servers = names.servers(skipped.union(consumers).difference(names.migrations or ()))
         self.note(*_lines(names, document["text"], servers))
         columns = columns_with_names(parsed_args, _COLUMNS, _WITH_NAMES)
         return columns, [
@@ -260,10 +262,10 @@ def _constraints(names: CommandNames, arguments: argparse.Namespace) -> dict[str
 
 
 def _states(names: CommandNames) -> dict[str, object]:
-    """Return the fields of a body that say which servers nova moves in their states."""
+    """Return the fields of a body that say how nova moves servers in their states."""
     fields = {
         "unmovable": [*names.servers_in(_AT_REST), *names.servers_in(_IN_TASKS)],
-        "off": names.servers_in(_OFF),
+        **{name: names.servers_in((state,)) for name, state in _STATES.items()},
     }
     return {name: servers for name, servers in fields.items() if servers}
 

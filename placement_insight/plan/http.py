@@ -20,7 +20,7 @@ from placement_insight.names import similar_names
 from placement_insight.plan import document, sql
 from placement_insight.plan.cells import cells_of
 from placement_insight.plan.drain import drain
-from placement_insight.plan.model import Keep, Scene, SkipReason, States, with_children
+from placement_insight.plan.model import WAYS, Keep, Scene, States, with_children
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroup, ServerGroups
 from placement_insight.plan.survival import Survival
 
@@ -70,8 +70,8 @@ OF_NOVA: Final = {
     "migrations": {**listed(UUID), "minItems": 0},
 }
 """What only Nova knows: its cells and hosts, and which of its consumers are migrations."""
-STATES: Final = {"unmovable": listed(UUID), "off": listed(UUID)}
-"""The servers that Nova does not move in their states, or not while they run."""
+STATES: Final = dict.fromkeys(WAYS, listed(UUID))
+"""The servers that Nova moves in some ways only, or not at all."""
 DRAIN_BODY = always(
     closed(
         {
@@ -147,9 +147,8 @@ def _consumers(values: Mapping[str, Any], name: str) -> frozenset[str]:
 
 def states_of(body: Mapping[str, Any]) -> States:
     """Return the states of consumers; they can be migrations whatever their types are."""
-    skipped: dict[str, SkipReason] = dict.fromkeys(_consumers(body, "unmovable"), "state")
-    skipped |= dict.fromkeys(_consumers(body, "migrations"), "migration")
-    return States(skipped, _consumers(body, "off"))
+    ways = {uuid: WAYS[name] for name in WAYS for uuid in _consumers(body, name)}
+    return States(_consumers(body, "migrations"), ways)
 
 
 def groups_of(request: Request, view: View, body: Mapping[str, Any]) -> ServerGroups:

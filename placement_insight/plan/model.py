@@ -31,7 +31,7 @@ from placement.core.search.anchors import roots_in_aggregates
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.rows import Mask, mask_of, numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.hosts import DISABLED, MIGRATION
+from placement_insight.hosts import DISABLED, MIGRATION, SERVER_CLASSES
 from placement_insight.plan.cells import NO_CELLS, Cells, InCell
 from placement_insight.plan.hypothetical import Taken, without
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
@@ -45,28 +45,50 @@ Verdict = Literal["fits", "does_not_fit", "undetermined"]
 
 SkipReason = Literal["several_trees", "migration", "state", "changed"]
 
+Way = Literal["cold", "evacuate", "live"]
+"""How Nova moves a server."""
+ANY_WAY: Final[tuple[Way, ...]] = ("cold", "evacuate", "live")
+WAYS: Final[Mapping[str, tuple[Way, ...]]] = {
+    "unmovable": (),
+    "failed": ("evacuate",),
+    "off": ("cold", "evacuate"),
+    "paused": ("live",),
+}
+"""How Nova moves the servers in the fields of a request."""
+
 
 class States(NamedTuple):
-    """What only Nova knows: consumers for which nothing is planned, and servers that are off."""
+    """What only Nova knows: its migrations, and servers that it does not move in any way."""
 
-    skipped: Mapping[str, SkipReason]
-    off: Collection[str]
+    migrations: Collection[str]
+    ways: Mapping[str, tuple[Way, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A consumer with its allocations; ``skip`` is why nothing is planned for it.
+    """A consumer with its allocations, and the ``ways`` in which Nova moves it.
 
-    A server that ``is_off`` has no live migration.
+    One that ``has_changed`` while it was read is not planned.
     """
 
     uuid: str
     type: str | None
     project_id: str | None
     allocations: Taken
-    skip: SkipReason | None = None
+    has_changed: bool = False
     created_at: datetime | None = None
-    is_off: bool = False
+    ways: tuple[Way, ...] = ANY_WAY
+
+    def way(self, snapshot: Snapshot, down: Collection[int]) -> Way:
+        """Return how Nova would move the server: from a root that is ``down``, or with devices."""
+        root_of = snapshot.forest.root.item
+        if any(root_of(row) in down for _, row in self.allocations):
+            return "evacuate"
+        has_devices = any(
+            root_of(row) != row and name not in SERVER_CLASSES and not name.startswith("NET_")
+            for name, row in self.allocations
+        )
+        return "cold" if has_devices or "live" not in self.ways else "live"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +217,10 @@ class Scene:
         for holder in holders:
             if holder.type == MIGRATION:
                 skipped[holder.uuid] = "migration"
-            elif holder.skip:
-                skipped[holder.uuid] = holder.skip
+            elif holder.has_changed:
+                skipped[holder.uuid] = "changed"
+            elif holder.way(snapshot, keep.cells.down) not in holder.ways:
+                skipped[holder.uuid] = "state"
             elif len(roots := roots_of(snapshot, holder.allocations)) > 1:
                 skipped[holder.uuid] = "several_trees"
             else:

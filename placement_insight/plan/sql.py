@@ -15,7 +15,7 @@ from placement.db.transaction import Transaction
 from placement.engine.engine import View
 from placement.engine.shared import ShortRequests
 from placement_insight.hosts import MIGRATION
-from placement_insight.plan.model import Holder, States
+from placement_insight.plan.model import ANY_WAY, Holder, States
 from placement_insight.plan.survival import Group
 
 MOST_CONSUMERS: Final = 20_000
@@ -81,12 +81,12 @@ def holders(
     return [
         Holder(
             uuid,
-            type_,
+            MIGRATION if uuid in states.migrations else type_,
             project,
             allocated[uuid],
-            "changed" if uuid in changed else states.skipped.get(uuid),
+            uuid in changed,
             created_at,
-            uuid in states.off,
+            states.ways.get(uuid, ANY_WAY),
         )
         for uuid, (type_, project, created_at) in about.items()
     ]

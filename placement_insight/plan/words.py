@@ -9,7 +9,7 @@ from typing import Final
 
 from placement.core.snapshot.snapshot import Snapshot
 from placement.core.text import nouns
-from placement_insight.hosts import INSTANCE, SERVER_CLASSES
+from placement_insight.hosts import INSTANCE
 from placement_insight.names import argument, option
 from placement_insight.plan.drain import TIME_LIMIT, Drain
 from placement_insight.plan.model import Move, Scene, SkipReason
@@ -33,10 +33,14 @@ _IF_ABORTED: Final = (
     "If a move fails or is aborted, Nova leaves the server on its host, and the moves before it "
     "remain: see openstack server migration list --server ID, then plan again."
 )
+_EVACUATED: Final = (
+    "Nova leaves evacuated servers off (since microversion 2.95), and releases their allocations "
+    "on a host that is down when its nova-compute starts again."
+)
 
 
 def of_drain(
-    names: Sequence[str], scene: Scene, result: Drain, *, are_hosts: bool
+    names: Sequence[str], scene: Scene, result: Drain, *, are_hosts: bool, are_down: bool
 ) -> Iterator[str]:
     """Yield the lines about a drain of providers with these names."""
     yield _headline(names, scene, result)
@@ -55,6 +59,8 @@ def of_drain(
         scope = "--in-tree" if are_hosts else "--provider"
         listed = f"openstack resource consumer list {option(scope, name)}"
         yield f"{name} is empty when {listed} is empty."
+        if are_down:
+            yield _EVACUATED
 
 
 def _headline(names: Sequence[str], scene: Scene, result: Drain) -> str:
@@ -141,23 +147,20 @@ def of_room(root: str, room: Room, names: Mapping[int, str]) -> str:
 def of_move(snapshot: Snapshot, move: Move, down: Collection[int] = ()) -> str:
     """Return the command of a move; only servers have one.
 
-    Nova refuses the live migration of most devices, and of servers that are off. It evacuates
-    servers from roots that are ``down``.
+    Evacuations end without ``--wait``: Nova leaves the servers off since microversion 2.95.
     """
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, INSTANCE}:
         return f"{holder.type} {holder.uuid} moves to {target}"
     to_target = f"{option('--host', target)} {argument(holder.uuid)}"
-    if any(snapshot.forest.root.item(row) in down for _, row in holder.allocations):
-        return f"openstack server evacuate --wait {to_target}"
-    if holder.is_off or any(
-        snapshot.forest.root.item(row) == move.root != row and name not in SERVER_CLASSES
-        for name, row in move.allocations
-        if not name.startswith("NET_")
-    ):
-        confirm = f"openstack server migration confirm {argument(holder.uuid)}"
-        return f"openstack server migrate --wait {to_target} && {confirm}"
-    return f"openstack server migrate --live-migration {to_target}"
+    match holder.way(snapshot, down):
+        case "evacuate":
+            return f"openstack server evacuate {to_target}"
+        case "cold":
+            confirm = f"openstack server migration confirm {argument(holder.uuid)}"
+            return f"openstack server migrate --wait {to_target} && {confirm}"
+        case "live":
+            return f"openstack server migrate --live-migration {to_target}"
 
 
 def grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:

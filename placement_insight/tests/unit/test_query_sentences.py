@@ -60,8 +60,8 @@ def test_errors_are_sentences(name, pair, sentence):
 
 GROUP = {"policy": "affinity", "members": ["x"]}
 OF_ROOM = (
-    " Parameters: by, cells, down, evictable, groups, keep, limit, migrations, off, query, "
-    "unmovable, unreachable."
+    " Parameters: by, cells, down, evictable, failed, groups, keep, limit, migrations, off, "
+    "paused, query, unmovable, unreachable."
 )
 
 

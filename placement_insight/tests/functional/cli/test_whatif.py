@@ -313,7 +313,7 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
             nova.servers = [server(SMALL, name="web", status=state)]
             result = openstack.run("placement drain cn1", "-f", "json")
             (row,) = json.loads(result.stdout)
-            assert (result.returncode, row["to"]) == (3, [])
+            assert (result.returncode, row["to"], row["name"]) == (3, [], "web")
             assert row["reason"].startswith("not planned: Nova moves no server in this state")
         nova.down = ["cn2"]
         nova.servers = []
@@ -322,7 +322,10 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
         assert openstack.run("placement survive").returncode == 1
         nova.down = ["cn1"]
         (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)
-        assert row["text"] == f"openstack server evacuate --wait --host cn2 {SMALL}"
+        assert row["text"] == f"openstack server evacuate --host cn2 {SMALL}"
+        nova.servers = [server(SMALL, name="web", status="ERROR")]
+        (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)
+        assert (row["name"], row["text"][:26]) == ("web", "openstack server evacuate ")
         nova.down = []
         nova.servers = [server(SMALL, name="web", status="SHUTOFF")]
         (row,) = json.loads(openstack.run("placement drain cn1", "-f", "json").stdout)

@@ -258,6 +258,31 @@ def test_consumers_that_are_not_planned(http, store):
     assert "--live-migration" not in commands[resized]
 
 
+@pytest.mark.parametrize(
+    ("state", "is_down", "has_device", "way"),
+    [
+        ("failed", False, False, None),
+        ("failed", True, True, "evacuate"),
+        ("paused", False, False, "--live-migration"),
+        ("paused", False, True, None),
+        ("paused", True, False, None),
+        ("off", True, False, "evacuate"),
+    ],
+)
+def test_states_in_which_nova_moves_servers_in_some_ways(
+    http, store, *, state, is_down, has_device, way
+):
+    """Only servers of hosts that are down are evacuated; those in ERROR move in no other way."""
+    host, other = (new_provider(store, VCPU=8) for _ in range(2))
+    gpu, _ = (new_provider(store, parent=each, VGPU=1) for each in (host, other))
+    server = claim(http, {host: {"VCPU": 1}, **({gpu: {"VGPU": 1}} if has_device else {})})
+    down = {"down": [host]} if is_down else {}
+    plan = drained(http, provider=[host], **{state: [server]}, **down)
+    assert [each["reason"] for each in plan["skipped"]] == ([] if way else ["state"])
+    assert [way in each["text"] for each in plan["moves"]] == ([True] if way else [])
+    assert ("Nova leaves evacuated servers off" in plan["text"]) is (way == "evacuate")
+
+
 def test_traits_of_the_root_are_kept(http, store):
     for name in ("CUSTOM_AZ_A", "CUSTOM_AZ_B"):
         http.put(f"/traits/{name}", headers=HEADERS)

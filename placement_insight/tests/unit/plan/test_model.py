@@ -14,7 +14,7 @@ def test_each_consumer_is_planned_or_skipped_for_a_reason():
     holders = [
         Holder("a", "INSTANCE", None, one),
         Holder("b", "MIGRATION", None, one),
-        Holder("c", "INSTANCE", None, one, skip="changed"),
+        Holder("c", "INSTANCE", None, one, has_changed=True),
         Holder("d", "INSTANCE", None, both),
     ]
     scene = Scene.of(snapshot, np.array([True, False, False]), holders, Keep())

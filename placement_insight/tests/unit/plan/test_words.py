@@ -59,9 +59,9 @@ def test_only_servers_have_a_command():
     row_of = {state.provider.name: row for row, state in enumerate(snapshot.states())}
     host, gpu = row_of["cn2;halt"], row_of["gpu"]
 
-    def text(kind, *allocated):
-        holder = Holder("a b", kind, "p", {})
-        return words.of_move(snapshot, Move(holder, host, dict.fromkeys(allocated, 1)))
+    def text(kind, *allocated, down=()):
+        holder = Holder("a b", kind, "p", dict.fromkeys(allocated, 1))
+        return words.of_move(snapshot, Move(holder, host, {}), down)
 
     live = "openstack server migrate --live-migration --host 'cn2;halt' 'a b'"
     assert text(None, ("VCPU", host)) == live
@@ -70,6 +70,9 @@ def test_only_servers_have_a_command():
     assert text("INSTANCE", ("CUSTOM_GPU", gpu), ("VCPU", host)) == (
         "openstack server migrate --wait --host 'cn2;halt' 'a b' "
         "&& openstack server migration confirm 'a b'"
+    )
+    assert text("INSTANCE", ("CUSTOM_GPU", gpu), down=[host]) == (
+        "openstack server evacuate --host 'cn2;halt' 'a b'"
     )
     assert text("VOLUME", ("VCPU", host)) == "VOLUME a b moves to cn2;halt"
 
