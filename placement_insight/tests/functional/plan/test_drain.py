@@ -18,6 +18,7 @@ from placement.tests.plugin import BACKENDS
 from placement.tests.support.factories import new_provider, set_inventories
 from placement.tests.support.factories import uuid as new_uuid
 from placement.tests.support.processes import ApiProcess
+from placement_insight.plan import sql
 
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement latest"}
 on_each_backend = pytest.mark.parametrize("backend", BACKENDS, indirect=True)
@@ -449,6 +450,21 @@ def test_only_storage_that_a_host_can_use_counts_as_free(http, store):
     plan = drained(http, provider=[storages[0]])
     assert plan["reasons"] == ["needs 20 DISK_GB; no host that may take it has any free"]
     assert drained(http, provider=[storages[0]], keep=["none"])["verdict"] == "fits"
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_a_consumer_that_changes_while_it_is_read_is_not_planned(http, store, monkeypatch):
+    host = new_provider(store, VCPU=8)
+    consumer, count_consumers = claim(http, {host: {"VCPU": 1}}), sql.count
+
+    def change_first(*arguments):
+        new = new_provider(store, VCPU=8)  # the snapshot of the plan does not have it
+        claim(http, {host: {"VCPU": 1}, new: {"VCPU": 1}}, consumer)
+        return count_consumers(*arguments)
+
+    monkeypatch.setattr("placement_insight.plan.sql.count", change_first)
+    (skipped,) = drained(http, provider=[host])["skipped"]
+    assert (skipped["consumer"], skipped["reason"]) == (consumer, "changed")
 
 
 @on_each_backend

@@ -99,6 +99,16 @@ def test_the_limit_that_an_amount_exceeds_is_named(world, query, text):
     assert (row["code"], row["text"], row["note"]) == ("unit", text, "")
 
 
+@pytest.mark.parametrize(
+    ("limits", "is_uniform"),
+    [("max=4, step=2", True), ("max=4, step=4", False), ("max=8, step=2", False)],
+)
+def test_whether_the_limits_of_all_hosts_are_equal(limits, is_uniform):
+    world = f"a VCPU=8(max=4, step=2)\nb VCPU=8({limits})"
+    (row,) = explained(world, "resources=VCPU:9").document()["funnel"]
+    assert row["detail"]["uniform"] is is_uniform
+
+
 def test_children_without_the_class_are_not_counted():
     explanation = explained(NESTED, "resources=VCPU:62")
     assert losses(explanation) == [("capacity", 2)]
@@ -151,6 +161,8 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     assert explanation.document()["funnel"][-1]["note"].endswith(
         "h1 has 3 CUSTOM_GPU free on 3 providers, at most 1 on one: request them in 2 groups"
     )
+    unlike = "h1\n  a CUSTOM_GPU=1\n  b CUSTOM_GPU=3\n  c CUSTOM_GPU=2"
+    assert explained(unlike, "resources=CUSTOM_GPU:5").funnel[-1].facts.tree.largest == 3
 
 
 def test_the_groups_to_request_are_as_many_as_the_free_amounts_need():
@@ -196,10 +208,11 @@ def test_a_provider_with_the_trait_that_another_condition_excludes_is_named():
     [
         ("resources=VCPU:1&required=CUSTOM_FAST", "1 provider has it, not with VCPU"),
         ("resources=VCPU:1&root_required=CUSTOM_FAST", "1 provider has it, which is no root"),
+        ("resources=VCPU:1&root_required=!CUSTOM_SLOW", ""),
     ],
 )
 def test_a_trait_that_only_children_have(query, fact):
-    world = "h1 VCPU=8\n  gpu CUSTOM_GPU=1 +CUSTOM_FAST"
+    world = "h1 VCPU=8 +CUSTOM_SLOW\n  gpu CUSTOM_GPU=1 +CUSTOM_FAST"
     (row,) = explained(world, query).document()["funnel"]
     assert row["note"] == fact
 

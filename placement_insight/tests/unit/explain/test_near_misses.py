@@ -384,3 +384,9 @@ def test_a_shared_class_is_not_said_to_be_missing():
     assert lines(world, "resources1=DISK_GB:1,VCPU:99&required1=!CUSTOM_OFF")["h"] == (
         "h: no inventory of DISK_GB in group 1, VCPU 8 of 99 in group 1"
     )
+
+
+@pytest.mark.parametrize(("used", "state"), [(8, "in use"), (4, None)])
+def test_a_provider_with_free_capacity_has_no_state(used, state):
+    (miss,) = explained(f"h VCPU=8(used={used})", "resources=VCPU:5").document()["near_misses"]
+    assert miss["unmet"][0].get("state", "none") == (state or "none")

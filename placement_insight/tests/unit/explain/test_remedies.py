@@ -8,6 +8,7 @@ from placement.core.requirement import Amount, Isolate, RequiredTrait, SameSubtr
 from placement.core.search.deadline import Deadline
 from placement.microversion import MAX_VERSION, Version
 from placement.tests.support.queries import request_of, snapshot_of
+from placement.tests.support.worlds import aggregate_uuid
 from placement_insight.explain.changes import (
     Both,
     Drop,
@@ -129,6 +130,12 @@ def test_a_group_keeps_its_conditions_when_it_is_split():
         "resources=VCPU:1&resources_G=CUSTOM_GPU:1&required_G=!CUSTOM_OFF"
         "&resources1=CUSTOM_GPU:1&required1=!CUSTOM_OFF&group_policy=none"
     )
+
+
+def test_only_the_first_part_keeps_the_aggregate_of_a_tree():
+    split = remedies("h1 @rack\n  a VCPU=4\n  b VCPU=4", "resources=VCPU:8&member_of=@rack")[0]
+    rack = aggregate_uuid("rack")
+    assert split.query == f"resources=VCPU:4&member_of={rack}&resources1=VCPU:4"
 
 
 def test_a_group_of_several_classes_loses_its_suffix():
@@ -317,3 +324,13 @@ def test_only_parameters_of_the_microversion_are_offered(minor, is_offered):
     offered = remedies(world, query, version=Version(1, minor))
     queries = ["resources=CUSTOM_GPU:1&root_required=CUSTOM_OFF"] if is_offered else []
     assert [each.query for each in offered] == [*queries, "resources=CUSTOM_GPU:1"]
+
+
+@pytest.mark.parametrize("minor", [38, 39])
+def test_single_traits_are_one_parameter(minor):
+    """Below 1.39, ``required`` cannot be repeated."""
+    traits = "required=CUSTOM_A,CUSTOM_B"
+    (first, *_) = remedies(
+        "h VCPU=8 +CUSTOM_A +CUSTOM_B", f"resources=VCPU:9&{traits}", version=Version(1, minor)
+    )
+    assert first.query == f"resources=VCPU:8&{traits}"

@@ -158,6 +158,8 @@ def test_names_of_fields_are_stable(query):
 def test_what_was_not_determined_is_said():
     explanation = document() | {"fits": None, "undetermined": ["funnel"]}
     assert as_line(explanation) == "not explained within the time limit"
+    first, *_ = fitting_lines(explanation)
+    assert first == "Not determined within the time allowed: how many hosts fit."
     fields = current(explanation)
     assert fields["fits"].human_readable() == "not determined"
     assert fields["undetermined"].human_readable() == "funnel"

@@ -21,6 +21,15 @@ def test_equal_reasons_are_one_line_with_their_number():
     assert lines[0] == "1 of 111 hosts survive; 110 do not"
     assert lines[1:3] == [f"109: {reason}", "db1: is full"]
     assert "1 consumer on several hosts does not count" in lines
+    assert list(words.of_survival("host", 1, [outcome("cn0", "fits")], 0)) == [
+        "1 of 1 host survives"
+    ]
+
+
+@pytest.mark.parametrize(("count", "rest"), [(10, []), (11, ["1 more reason"])])
+def test_ten_reasons_are_listed(count, rest):
+    lines = list(words.grouped((f"{n}", f"cn{n}") for n in range(count)))
+    assert lines[9:] == ["cn9: 9", *rest]
 
 
 @pytest.mark.parametrize(
