@@ -92,7 +92,7 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
             shortage = shortage_of(scene, placement.after, demand.needs)
         text = f"{shortage.text} after the moves"
         if is_proved:
-            text = f"{shortage.text}{_released(scene, bounds, demand.needs, shortage)}"
+            text = f"{shortage.text}{_released(scene, demand.needs, shortage)}"
         stuck += [
             Stuck(holder, demand.needs, shortage, text, is_proved, not is_proved)
             for holder in demand.holders
@@ -100,9 +100,7 @@ def _stuck(scene: Scene, placement: Placement, bounds: Bounds) -> Sequence[Stuck
     return stuck
 
 
-def _released(scene: Scene, bounds: Bounds, needs: Needs, shortage: Shortage) -> str:
+def _released(scene: Scene, needs: Needs, shortage: Shortage) -> str:
     """Return the words for a shortage in which amounts count as free that are in use now."""
-    if bounds.snapshot is scene.remaining:
-        return ""
     is_now = shortage == shortage_of(scene, scene.remaining, needs)
     return "" if is_now or isinstance(shortage, Excluded) else _RELEASED
