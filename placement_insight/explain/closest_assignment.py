@@ -47,15 +47,13 @@ from placement_insight.explain.groups import (
     needs_of,
     with_only,
 )
-from placement_insight.explain.model import (
+from placement_insight.explain.requirements import (
     PLACES,
     AmountTogether,
-    Closest,
-    Completeness,
     JointCondition,
-    Lack,
     TraitTogether,
 )
+from placement_insight.explain.unmet import Closest, Completeness, Lack
 
 Scores: TypeAlias = NDArray[np.float32]
 """A number for each of the two uses of a provider, in the shape of ``Providers``."""

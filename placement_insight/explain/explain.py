@@ -35,10 +35,11 @@ from placement.microversion import Version
 from placement_insight.explain import unknown_names
 from placement_insight.explain.funnel import Funnel
 from placement_insight.explain.groups import scene_of
-from placement_insight.explain.model import Completeness, Explanation, NearMiss
+from placement_insight.explain.model import Explanation
 from placement_insight.explain.near_misses import NearMisses
-from placement_insight.explain.provider_facts import named, near_misses
+from placement_insight.explain.provider_facts import named
 from placement_insight.explain.remedies import Remedies
+from placement_insight.explain.unmet import Completeness, NearMiss, near_misses
 
 NEAR_MISSES = 5
 NEAR_MISSES_CUT: Final = "near_misses"

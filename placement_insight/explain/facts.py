@@ -1,13 +1,14 @@
-"""The facts about providers: in a row of the funnel, and of an unmet requirement."""
+"""The facts about providers, in words: in a row of the funnel, and of an unmet requirement."""
 
 # ruff: noqa: D102 - the base class documents the methods of all facts
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TypeAlias
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from placement.core.requirement import Requirement
 from placement.core.text import Names
+from placement_insight.documents import Json
+from placement_insight.explain.requirements import OneProvider, TraitTogether
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,95 +355,59 @@ def _best(provider: ProviderName, needed: int, free: int) -> str:
     return f"best: {provider.name} has {free} free" if free < needed else ""
 
 
-# --- facts of an unmet requirement
-
-
-class Link(StrEnum):
-    """What is missing to use another provider: for a group, a single one with all classes."""
-
-    PROVIDER = "provider"
-    SHARING_TRAIT = "sharing_trait"
-    AGGREGATE = "aggregate"
-    TREE = "tree"
+# --- the row
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """A provider that could be used with the missing link.
+class FunnelRow:
+    """The number of roots that one requirement removes from the roots left by earlier rows.
 
-    ``others`` are the classes of the group that the provider without this class has.
+    ``group`` is the suffix. ``facts`` are about the existing providers. ``change`` is the sentence
+    of the recorded change that explains the row, empty if there is none.
     """
 
-    provider: ProviderName
-    missing: Link
-    resource_class: str
-    others: tuple[str, ...] = ()
+    requirement: Requirement
+    group: str
+    lost: int
+    left: int
+    facts: Facts
+    change: str = ""
 
-    def __str__(self) -> str:
-        match self.missing:
-            case Link.PROVIDER:
-                which = f"has {self.resource_class}"
-            case Link.SHARING_TRAIT:
-                which = "of the same aggregate has it, without the trait MISC_SHARES_VIA_AGGREGATE"
-            case Link.AGGREGATE:
-                which = "has it and shares it, with other aggregates"
-            case Link.TREE:
-                which = "has it, in another tree"
-        return f"{self.provider.name} {which}"
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The traits and aggregates of the requirement, or the classes that are short."""
+        if isinstance(self.requirement, TraitTogether):
+            return ()  # no class is
+        return self.facts.short if isinstance(self.facts, SumFacts) else self.requirement.names
 
+    def text(self, names: Names) -> str:
+        """Return the reason in words."""
+        phrase = self.facts.phrase() or self.requirement.unmet(names)
+        is_whole = isinstance(self.requirement, OneProvider)
+        return phrase + ("" if is_whole else in_group(self.group, names))
 
-@dataclass(frozen=True, slots=True)
-class NoAmounts:
-    """No facts: a condition without an amount."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnusedTrait:
-    """A provider has the trait, which counts only at providers of the amounts: it is none."""
-
-    unused: ProviderName
-
-
-@dataclass(frozen=True, slots=True)
-class OfAmount:
-    """``amounts`` are of one provider, or of all providers that the root can use."""
-
-    amounts: CapacityFacts
+    def document(self, names: Names) -> Json:
+        """Return the row as a JSON object."""
+        return {
+            "code": self.requirement.code,
+            "group": self.group,
+            "requirement": self.requirement.spelled(self.group),
+            "lost": self.lost,
+            "left": self.left,
+            "detail": json_fields(self.facts, self.group),
+            "text": self.text(names),
+            "note": self.facts.note(names),
+            **({"change": self.change} if self.change else {}),
+        }
 
 
-class NotFree(OfAmount):
-    """A provider has too little free."""
-
-
-class NotInUnits(OfAmount):
-    """The units of a provider do not admit the amount."""
-
-
-class SumIsShort(OfAmount):
-    """The providers have too little together, or not in the amounts of the groups."""
-
-
-@dataclass(frozen=True, slots=True)
-class OnlyTogether(OfAmount):
-    """Several providers of the tree have the amount together, and none has it alone."""
-
-    tree: TreeAmounts
-
-
-@dataclass(frozen=True, slots=True)
-class Absent(OfAmount):
-    """No provider that the root can use has the class; one of another tree may have it."""
-
-    beside: Beside | None
-
-
-@dataclass(frozen=True, slots=True)
-class Apart(OfAmount):
-    """Another provider of the tree has the class, but not the other classes of the group."""
-
-    beside: Beside
-
-
-UnmetFacts: TypeAlias = (
-    NoAmounts | UnusedTrait | NotFree | NotInUnits | SumIsShort | OnlyTogether | Absent | Apart
-)
+def json_fields(value: Any, suffix: str = "") -> Json:
+    """Return the fields of facts that are not None; the requirement of a fact is spelled."""
+    if isinstance(value, Facts) and value.excluded:
+        provider, requirement = value.excluded.provider, value.excluded.requirement
+        spelled = {"code": requirement.code, "requirement": requirement.spelled(suffix)}
+        excluded = {"provider": json_fields(provider), **spelled}
+        return {**json_fields(replace(value, excluded=None)), "excluded": excluded}
+    return asdict(
+        value, dict_factory=lambda pairs: {name: each for name, each in pairs if each is not None}
+    )

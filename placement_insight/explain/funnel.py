@@ -27,7 +27,7 @@ from placement.core.search.fitting_roots import FittingRoots
 from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import provider_facts
-from placement_insight.explain.facts import Facts
+from placement_insight.explain.facts import Facts, FunnelRow
 from placement_insight.explain.groups import (
     Group,
     GroupCondition,
@@ -38,11 +38,7 @@ from placement_insight.explain.groups import (
     reached_roots,
     stages,
 )
-from placement_insight.explain.model import (
-    AmountTogether,
-    FunnelRow,
-    OneProvider,
-)
+from placement_insight.explain.requirements import AmountTogether, OneProvider
 
 
 class Funnel:

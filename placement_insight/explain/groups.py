@@ -27,7 +27,12 @@ from placement.core.search.filters import AmountCondition, Condition, need_condi
 from placement.core.search.slots import SlottedRequest, joint_requirements
 from placement.core.snapshot.rows import AmountArray, Mask, Numbers
 from placement.core.snapshot.snapshot import Snapshot
-from placement_insight.explain.model import PLACES, AmountTogether, JointCondition, TraitTogether
+from placement_insight.explain.requirements import (
+    PLACES,
+    AmountTogether,
+    JointCondition,
+    TraitTogether,
+)
 
 Providers: TypeAlias = NDArray[np.bool_]
 """Two masks: the providers that can serve their tree, and those that can serve other trees."""

@@ -22,7 +22,7 @@ from placement.core.snapshot.rows import Mask, mask_of
 from placement_insight.explain.closest_assignment import closest, failures, shortfall
 from placement_insight.explain.funnel import Funnel
 from placement_insight.explain.groups import Group, Scene, reached_roots, roots_shared_with
-from placement_insight.explain.model import Closest
+from placement_insight.explain.unmet import Closest
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
 MOST_SHARING = 1000  # a root is solved with at most this many sharing providers

@@ -1,4 +1,4 @@
-"""The facts about providers: in a row of the funnel, and of a requirement that a root lacks.
+"""The facts about providers in a row of the funnel.
 
 ``lost`` are the roots that the requirement of a row removed.
 """
@@ -8,19 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, product
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 
 from placement.core import capacity
 from placement.core.model import Inventory, ProviderState
-from placement.core.request import RequestGroup
 from placement.core.requirement import (
-    HasInventory,
     InEach,
     InTree,
-    InUnits,
-    IsFree,
     MemberOf,
     ProviderRequirement,
     RequiredTrait,
@@ -30,7 +26,7 @@ from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.columns import MAX_FREE
-from placement.core.snapshot.rows import Mask, mask_of
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import facts
 from placement_insight.explain.groups import (
@@ -42,7 +38,6 @@ from placement_insight.explain.groups import (
     reached_roots,
     sum_in_trees,
 )
-from placement_insight.explain.model import AmountTogether, Closest, Lack, NearMiss, Unmet
 
 _Kind = TypeVar("_Kind", facts.UnitFacts, facts.FreeFacts)
 
@@ -302,147 +297,11 @@ def _most(
     return facts.SumFacts(name, needed, int(total[best]), provider, groups, short=(name,))
 
 
-# --- facts of an unmet requirement
-
-
-def near_misses(scene: Scene, closest: Iterable[Closest]) -> Iterator[NearMiss]:
-    """Yield the roots with the facts about what they lack."""
-    snapshot, groups = (
-        scene.snapshot,
-        {group.suffix: group for group in scene.slotted.request.groups},
-    )
-    for each in closest:
-        in_groups = [(lack, groups.get(lack.group, RequestGroup())) for lack in each.lacks]
-        unmet = (_unmet(snapshot, each, group, lack) for lack, group in in_groups)
-        yield NearMiss(named(snapshot, each.root), tuple(unmet), each.completeness)
-
-
-def _unmet(snapshot: Snapshot, closest: Closest, group: RequestGroup, lack: Lack) -> Unmet:
-    """Return what a root lacks, with the amounts, and with what else its tree has.
-
-    The provider is named if the sentence would be false of another provider of the tree.
-    """
-    root, usable, row = closest.root, closest.usable, snapshot.forest.row_of[lack.provider]
-    provider, shared = named(snapshot, row), row not in snapshot.forest.members(root)
-    is_named, own = False, cast("facts.UnmetFacts", facts.NoAmounts())
-    match lack.requirement:
-        case ProviderRequirement() as condition:
-            own, others = _of_condition(snapshot, root, group, condition, lack.names)
-            may_be_root = not group.suffix or condition.is_forbidding
-            is_named = others and not (row == root and may_be_root)
-        case AmountTogether(name) as joint:
-            own = facts.SumIsShort(_amounts(usable, name, joint.needed))
-        case HasInventory() | InUnits() | IsFree() as amount:
-            own = _of_amount(snapshot, root, group, amount, row)
-            able = sum(amount.resource_class in each.inventories for each in usable)
-            is_named = row != root and able > 1
-            if isinstance(amount, HasInventory):
-                classes = snapshot.entries.state(row).inventories.keys() & group.resources.keys()
-                of_several = bool(group.suffix) and bool(able or (classes and row != root))
-                is_named = of_several or (row != root and bool(able))
-    values = lack.requirement, lack.group, provider, lack.names, own
-    return Unmet(*values, shared=shared, is_named=shared or is_named)
-
-
-def _of_condition(
-    snapshot: Snapshot,
-    root: int,
-    group: RequestGroup,
-    condition: ProviderRequirement,
-    names: Iterable[str],
-) -> tuple[facts.UnmetFacts, bool]:
-    """Return the facts of a condition, and whether a provider of the tree meets it.
-
-    A provider without a class of the group may well have no forbidden trait.
-    """
-    met, states = condition.providers(snapshot), snapshot.entries.state
-    meeting = [row for row in snapshot.forest.members(root) if met[row]]
-    serving = [row for row in meeting if states(row).inventories.keys() & group.resources.keys()]
-    if isinstance(condition, RequiredTrait) and not group.suffix and not serving:
-        having = (row for row in meeting if not states(row).traits.isdisjoint(names))
-        if (row := next(having, None)) is not None:
-            return facts.UnusedTrait(named(snapshot, row)), True
-    return facts.NoAmounts(), bool(serving if condition.is_forbidding else meeting)
-
-
-def _of_amount(
-    snapshot: Snapshot,
-    root: int,
-    group: RequestGroup,
-    requirement: HasInventory | InUnits | IsFree,
-    row: int,
-) -> facts.UnmetFacts:
-    name, needed = requirement.resource_class, requirement.amount
-    rows, states = snapshot.forest.members(root), snapshot.entries.state
-    amounts = _amounts([states(row)], name, needed)
-    if not isinstance(requirement, HasInventory):
-        together = tree_amounts(map(states, rows), name, needed)
-        kind = facts.NotFree if isinstance(requirement, IsFree) else facts.NotInUnits
-        return facts.OnlyTogether(amounts, together) if together else kind(amounts)
-    classes = tuple(each for each in group.resources if each in states(row).inventories)
-    having = [at for at in rows if name in states(at).inventories]
-    if group.suffix and classes and having and row in rows:
-        return facts.Apart(
-            amounts, facts.Beside(named(snapshot, having[0]), facts.Link.PROVIDER, name, classes)
-        )
-    return facts.Absent(amounts, _beside(snapshot, root, name, group))
-
-
-def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> facts.CapacityFacts:
-    """Return the sums of inventories and usage of a class over some providers."""
-    usages = list(_usages(providers, name))
-    total = sum(capacity.integer_capacity(inventory) for inventory, _ in usages)
-    used = sum(amount for _, amount in usages)
-    return facts.CapacityFacts(
-        resource_class=name,
-        needed=needed,
-        free=total - used,
-        capacity=total,
-        used=used,
-        reserved=sum(inventory.reserved for inventory, _ in usages),
-        min_unit=min((inventory.min_unit for inventory, _ in usages), default=0),
-        max_unit=max((inventory.max_unit for inventory, _ in usages), default=0),
-        step_size=min((inventory.step_size for inventory, _ in usages), default=0),
-        state=(capacity.occupation(*usages[0]) or None) if len(usages) == 1 else None,
-    )
-
-
-def _beside(snapshot: Snapshot, root: int, name: str, group: RequestGroup) -> facts.Beside | None:
-    """Return a provider of another tree that has a class, and why the root cannot use it.
-
-    It is in an aggregate of the root's tree and has no class of this tree (else it is another
-    host), or shares its inventory with others, or its name begins with the name of the root. If it
-    is shared with the root, the reason is told only if it is the tree that the group names.
-    """
-    trees, sharing = snapshot.tree_aggregates, snapshot.sharing.mask(snapshot.size)
-    having = mask_of(snapshot.column(name).rows, snapshot.size) & (snapshot.forest.root != root)
-    aggregates = frozenset(trees.aggregates[trees.number.item(root)])
-    in_aggregates = MemberOf(aggregates).providers(snapshot)
-    is_in_tree = any(each.named_provider for each in group.requirements)
-    states = map(snapshot.entries.state, snapshot.forest.members(root))
-    own = frozenset[str]().union(*(state.inventories for state in states))
-    same = (mask_of(snapshot.column(each).rows, snapshot.size) for each in own)
-    pools = having & ~reduce(np.logical_or, same, sharing)
-    is_host = bool(group.suffix) or not own.isdisjoint(group.resources)
-    for link, rows in (
-        (facts.Link.SHARING_TRAIT, pools & in_aggregates & is_host),
-        (facts.Link.TREE, having & in_aggregates & sharing & is_in_tree),
-        (facts.Link.AGGREGATE, having & ~in_aggregates & sharing),
-    ):
-        if rows.any():
-            return facts.Beside(named(snapshot, int(np.argmax(rows))), link, name)
-    host = named(snapshot, root).name
-    providers = (named(snapshot, row) for row in np.flatnonzero(having).tolist())
-    parts = (each for each in providers if each.name.startswith(host) and each.name != host)
-    part = next((each for each in parts if not each.name[len(host)].isalnum()), None)
-    return None if part is None else facts.Beside(part, facts.Link.TREE, name)
-
-
 def tree_amounts(
     providers: Iterable[ProviderState], name: str, needed: int
 ) -> facts.TreeAmounts | None:
     """Return the free amounts of providers that have the needed amount only together."""
-    amounts = (capacity.allocatable(*usage) for usage in _usages(providers, name))
+    amounts = (capacity.allocatable(*usage) for usage in usages(providers, name))
     free = sorted((amount for amount in amounts if amount > 0), reverse=True)
     if sum(free) < needed or free[0] >= needed:
         return None
@@ -450,7 +309,7 @@ def tree_amounts(
     return facts.TreeAmounts(sum(free), len(free), free[0], groups)
 
 
-def _usages(providers: Iterable[ProviderState], name: str) -> Iterator[tuple[Inventory, int]]:
+def usages(providers: Iterable[ProviderState], name: str) -> Iterator[tuple[Inventory, int]]:
     """Yield the inventories of a class of the providers that have one, and the used amounts."""
     for state in providers:
         if name in state.inventories:

@@ -15,7 +15,6 @@ from placement.schemas.base import NAME, Schema, always, closed
 from placement_insight import policies, queries
 from placement_insight.documents import Json, document
 from placement_insight.explain import unknown_names
-from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, sql, summary
 from placement_insight.explain.records.model import (
     LARGEST_ID,
@@ -25,6 +24,7 @@ from placement_insight.explain.records.model import (
     RecordedRequest,
 )
 from placement_insight.explain.records.reports import reports_of
+from placement_insight.explain.requirements import CODES, NO_PROVIDERS, UNDETERMINED
 
 _OF_EMPTY = (*CODES, NO_PROVIDERS, UNDETERMINED, NOT_EXPLAINED)
 _OF_WRITES = (*refusals.CODES, *refusals.RACES)

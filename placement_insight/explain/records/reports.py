@@ -27,7 +27,6 @@ from placement_insight.documents import Json, document
 from placement_insight.explain import explain, unknown_names
 from placement_insight.explain.causes import change_of_refusal, with_changes
 from placement_insight.explain.explain import Question, comparable
-from placement_insight.explain.model import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.records import refusals, summary
 from placement_insight.explain.records.model import (
     INVALID_REQUEST,
@@ -43,6 +42,7 @@ from placement_insight.explain.records.model import (
     new_id,
 )
 from placement_insight.explain.records.recorder import Recorder
+from placement_insight.explain.requirements import CODES, NO_PROVIDERS, UNDETERMINED
 from placement_insight.explain.text import as_line
 
 LOG = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from placement.core.requirement import Subject
 from placement.core.text import timestamp
 from placement_insight.documents import Json, document
-from placement_insight.explain.model import REQUIREMENTS
 from placement_insight.explain.records import refusals
 from placement_insight.explain.records.model import IDS_OF_AN_HOUR, LOST_RACE, first_id
+from placement_insight.explain.requirements import REQUIREMENTS
 from placement_insight.explain.unknown_names import UNKNOWN_CLASS, UNKNOWN_TRAIT
 
 LONGEST: Final = timedelta(days=31)

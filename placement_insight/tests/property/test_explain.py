@@ -8,10 +8,8 @@ from placement.tests.property.strategies import requests, worlds
 from placement_insight.explain.changes import (
     Drop,
 )
-from placement_insight.explain.model import (
-    CODES,
-)
 from placement_insight.explain.remedies import every_relaxation
+from placement_insight.explain.requirements import CODES
 from placement_insight.tests.property.explanations import (
     dropped,
     explained,

@@ -43,12 +43,8 @@ from placement.tests.support.oracle import Oracle
 from placement.tests.support.requests import parts, root_traits
 from placement_insight.explain.closest_assignment import without_in
 from placement_insight.explain.explain import NEAR_MISSES
-from placement_insight.explain.model import (
-    AmountTogether,
-    Completeness,
-    NearMiss,
-    Unmet,
-)
+from placement_insight.explain.requirements import AmountTogether
+from placement_insight.explain.unmet import Completeness, NearMiss, Unmet
 from placement_insight.tests.property.explanations import explained
 
 Lack = tuple[str, str]

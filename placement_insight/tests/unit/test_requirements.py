@@ -9,8 +9,8 @@ from placement.core import requirement as core
 from placement.core.requirement import GROUP_ORDER, ProviderRequirement
 from placement.tests.support.sources import modules_of, name_of, tree_of
 from placement_insight.audit.kinds import KINDS
-from placement_insight.explain.model import CODES, REQUIREMENTS
 from placement_insight.explain.records import refusals
+from placement_insight.explain.requirements import CODES, REQUIREMENTS
 
 MODULES = [*modules_of("placement"), *modules_of("placement_insight")]
 
@@ -23,9 +23,10 @@ NAMED_IN = {
     "placement_insight.explain.changes": "a group without resources leaves its same_subtree",
     "placement_insight.explain.closest_assignment": "an absent inventory: counts twice, was added",
     "placement_insight.explain.groups": "with one suffixed group, isolate is no condition",
-    "placement_insight.explain.model": "the order of the funnel; amounts of a provider",
     "placement_insight.explain.provider_facts": "the facts of an amount are not those of a trait",
     "placement_insight.explain.remedies": "same_subtree that the API requires",
+    "placement_insight.explain.requirements": "the order of the funnel",
+    "placement_insight.explain.unmet": "the facts of an amount are not those of a trait",
     "parse.candidates": "creates them",
     "parse.group": "creates them",
     "parse.resource_provider": "creates them",

@@ -16,7 +16,7 @@ import webob
 from placement.objects import aggregate, provider, resource_class, trait
 from placement.tests.support.factories import claim, generation, set_inventories, uuid
 from placement.tests.support.worlds import aggregate_uuid, provider_uuid, world
-from placement_insight.explain.model import CODES
+from placement_insight.explain.requirements import CODES
 from placement_insight.tests.functional.docs.pages import executed
 from placement_insight.tests.support.openstack_client import Client, served
 

@@ -3,9 +3,7 @@
 import pytest
 
 from placement.microversion import MAX_VERSION, Version
-from placement_insight.explain.model import (
-    CODES,
-)
+from placement_insight.explain.requirements import CODES
 from placement_insight.tests.unit.explain.explanations import explained
 
 # A host of every kind has 8 VCPU of which 6 are used, at most 4 in one piece; it is in @az, and

@@ -12,7 +12,7 @@ from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
 from placement.tests.support.worlds import aggregate_uuid
 from placement_insight.explain.explain import Question, explain
-from placement_insight.explain.model import Completeness
+from placement_insight.explain.unmet import Completeness
 from placement_insight.tests.unit.explain.explanations import explained
 
 
