@@ -40,12 +40,9 @@ def of_drain(
 ) -> Json:
     """Return the document of POST /insight/drain."""
     providers = [provider(snapshot, row) for row in tops]
+    are_hosts = all(map(snapshot.forest.is_root.item, tops))
     lines = words.of_drain(
-        [each["name"] for each in providers],
-        scene,
-        result,
-        are_hosts=all(map(snapshot.forest.is_root.item, tops)),
-        are_down=not {*tops}.isdisjoint(scene.keep.cells.down),
+        [each["name"] for each in providers], scene, result, are_hosts=are_hosts
     )
     text, assumes = _framed(lines, scene.keep, scene.groups)
     return document(

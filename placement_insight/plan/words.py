@@ -34,13 +34,13 @@ _IF_ABORTED: Final = (
     "remain: see openstack server migration list --server ID, then plan again."
 )
 _EVACUATED: Final = (
-    "Nova leaves evacuated servers off (since microversion 2.95), and releases their allocations "
-    "on a host that is down when its nova-compute starts again."
+    "Evacuated servers that ran are off afterwards (since microversion 2.95 of Nova). Nova "
+    "releases their allocations on a host that is down when its nova-compute starts again."
 )
 
 
 def of_drain(
-    names: Sequence[str], scene: Scene, result: Drain, *, are_hosts: bool, are_down: bool
+    names: Sequence[str], scene: Scene, result: Drain, *, are_hosts: bool
 ) -> Iterator[str]:
     """Yield the lines about a drain of providers with these names."""
     yield _headline(names, scene, result)
@@ -59,7 +59,7 @@ def of_drain(
         scope = "--in-tree" if are_hosts else "--provider"
         listed = f"openstack resource consumer list {option(scope, name)}"
         yield f"{name} is empty when {listed} is empty."
-        if are_down:
+        if any(map(scene.drained.item, scene.keep.cells.down)):
             yield _EVACUATED
 
 
@@ -147,7 +147,7 @@ def of_room(root: str, room: Room, names: Mapping[int, str]) -> str:
 def of_move(snapshot: Snapshot, move: Move, down: Collection[int] = ()) -> str:
     """Return the command of a move; only servers have one.
 
-    Evacuations end without ``--wait``: Nova leaves the servers off since microversion 2.95.
+    ``openstack server evacuate --wait`` would not end: it waits until servers run.
     """
     holder, target = move.holder, snapshot.entries.state(move.root).provider.name
     if holder.type not in {None, INSTANCE}:

@@ -281,7 +281,7 @@ def test_states_in_which_nova_moves_servers_in_some_ways(
     plan = drained(http, provider=[host], **{state: [server]}, **down)
     assert [each["reason"] for each in plan["skipped"]] == ([] if way else ["state"])
     assert [way in each["text"] for each in plan["moves"]] == ([True] if way else [])
-    assert ("Nova leaves evacuated servers off" in plan["text"]) is (way == "evacuate")
+    assert ("Evacuated servers that ran are off" in plan["text"]) is (way == "evacuate")
 
 
 def test_traits_of_the_root_are_kept(http, store):
