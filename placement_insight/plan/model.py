@@ -43,7 +43,11 @@ Resources = tuple[tuple[str, int], ...]
 
 Verdict = Literal["fits", "does_not_fit", "undetermined"]
 
-SkipReason = Literal["several_trees", "migration", "state", "changed"]
+SkipReason = Literal["several_trees", "migration", "state", "changed", "accelerator"]
+
+_OF_CYBORG: Final = frozenset({"FPGA", "PGPU"})
+_OF_NOVA: Final = "COMPUTE_MANAGED_PCI_DEVICE"
+"""The trait of the devices that Nova itself writes into Placement."""
 
 Way = Literal["cold", "evacuate", "live"]
 """How Nova moves a server."""
@@ -89,6 +93,13 @@ class Holder:
             for name, row in self.allocations
         )
         return "cold" if has_devices or "live" not in self.ways else "live"
+
+    def has_accelerators(self, snapshot: Snapshot) -> bool:
+        """Return whether the server uses devices of Cyborg."""
+        return any(
+            name in _OF_CYBORG and _OF_NOVA not in snapshot.entries.state(row).traits
+            for name, row in self.allocations
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +230,10 @@ class Scene:
                 skipped[holder.uuid] = "migration"
             elif holder.has_changed:
                 skipped[holder.uuid] = "changed"
-            elif holder.way(snapshot, keep.cells.down) not in holder.ways:
+            elif (way := holder.way(snapshot, keep.cells.down)) not in holder.ways:
                 skipped[holder.uuid] = "state"
+            elif way != "evacuate" and holder.has_accelerators(snapshot):
+                skipped[holder.uuid] = "accelerator"
             elif len(roots := roots_of(snapshot, holder.allocations)) > 1:
                 skipped[holder.uuid] = "several_trees"
             else:

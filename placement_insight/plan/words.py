@@ -22,6 +22,7 @@ SKIPPED: Final[Mapping[SkipReason, str]] = {
     "migration": "migrations",
     "state": "Nova moves no server in this state: confirm or revert a resize, or end its task",
     "changed": "changed while they were read",
+    "accelerator": "Nova migrates no server with an accelerator of Cyborg: shelve and unshelve it",
 }
 _NO_ROOM: Final[Mapping[NoRoom, str]] = {
     "nothing_evictable": "no host: the consumers that may be evicted are not enough",

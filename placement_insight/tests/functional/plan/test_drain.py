@@ -284,6 +284,20 @@ def test_states_in_which_nova_moves_servers_in_some_ways(
     assert ("Evacuated servers that ran are off" in plan["text"]) is (way == "evacuate")
 
 
+def test_servers_with_accelerators_of_cyborg_are_evacuated_only(http, store):
+    """The devices that Nova writes itself have a trait."""
+    host, other = (new_provider(store, VCPU=8) for _ in range(2))
+    fpga, _ = (new_provider(store, parent=each, FPGA=1) for each in (host, other))
+    server = claim(http, {host: {"VCPU": 1}, fpga: {"FPGA": 1}})
+    (skipped,) = drained(http, provider=[host])["skipped"]
+    assert (skipped["consumer"], skipped["reason"]) == (server, "accelerator")
+    (move,) = drained(http, provider=[host], down=[host])["moves"]
+    assert move["text"].startswith("openstack server evacuate")
+    configure(http, fpga, "traits", ["COMPUTE_MANAGED_PCI_DEVICE"])
+    (move,) = drained(http, provider=[host])["moves"]
+    assert move["text"].startswith("openstack server migrate --wait")
+
+
 def test_traits_of_the_root_are_kept(http, store):
     for name in ("CUSTOM_AZ_A", "CUSTOM_AZ_B"):
         http.put(f"/traits/{name}", headers=HEADERS)
