@@ -35,6 +35,7 @@ from placement_insight.audit.model import (
     LiveConsumers,
     Moves,
     NotCompared,
+    Offloaded,
     Place,
     Resized,
     RunsOn,
@@ -75,6 +76,7 @@ _CELL_DOWN: Final = "a cell of nova is down: its servers and migrations are not 
 _WRITTEN_LATER: Final = "written after the list, or while it was read (--grace-minutes)"
 _UNLISTED: Final = "nova has the server, although its list lacks it"
 _CHANGED: Final = "the server changed while it was compared"
+_OFFLOADED: Final = "nova shelved the server and took it from its host"
 _FAILED: Final = "its migration did not complete, and nova may still count it"
 _SEVERAL: Final = "several migrations have a claim on the host of their server"
 _WITH_MIGRATIONS: Final = ", if the file has the migrations of nova"
@@ -167,7 +169,7 @@ class Comparison:
         self._claimants = Claimants(live, providers)
         self._failed: list[ListedConsumer] = []
         self._doubled: list[Finding] = []
-        self._suspects: dict[str, OfServer] = {}
+        self._suspects: dict[str, OfServer | OrphanedConsumer] = {}
 
     def add(self, consumers: Iterable[ListedConsumer]) -> None:
         """Compare consumers.  Cost: reads all of them with allocations, one after the other."""
@@ -182,6 +184,8 @@ class Comparison:
                 self._with_allocations.add(uuid)
                 if isinstance(place, FailedMigration) and not too_new:
                     self._failed.append(consumer)
+                elif consumer.type in (None, INSTANCE) and isinstance(place, Offloaded):
+                    self._compare_offloaded(consumer, too_new)
                 elif consumer.type in (None, INSTANCE):
                     self._compare_with_host(consumer, place, too_new)
                 continue
@@ -215,6 +219,13 @@ class Comparison:
         is_of_migrations = is_file and consumer.type in (None, MIGRATION)
         option = f"--type {type_}{_WITH_MIGRATIONS if is_of_migrations else ''}"
         return f"the list does not cover the consumer type {type_}{where} ({option})"
+
+    def _compare_offloaded(self, consumer: ListedConsumer, too_new: str) -> None:
+        if too_new:
+            self.skipped[LeftOut, ORPHANED, too_new] += 1
+        else:
+            suspect = OrphanedConsumer.of(consumer, cause=_OFFLOADED)
+            self._suspects[consumer.uuid.lower()] = suspect
 
     def _compare_with_host(self, consumer: ListedConsumer, place: Place, too_new: str) -> None:
         """Compare the allocations of an instance with its host, if the list has its host.
@@ -342,7 +353,7 @@ class Comparison:
         orphans = self._confirmed_orphans(unneeded) if with_orphans else ()
         return [*map(OrphanedConsumer.of, orphans), *self._doubled, *servers.values()]
 
-    def _confirmed_servers(self) -> dict[str, OfServer]:
+    def _confirmed_servers(self) -> dict[str, OfServer | OrphanedConsumer]:
         """Return the suspects whose hosts nova confirms, because consumers were read later."""
         now = self._live.places
         if isinstance(self._live, ListOfNova):
@@ -356,7 +367,9 @@ class Comparison:
                 self._claimants.changed.add(uuid)
         return confirmed
 
-    def _unneeded(self, servers: dict[str, OfServer]) -> Sequence[ListedConsumer]:
+    def _unneeded(
+        self, servers: dict[str, OfServer | OrphanedConsumer]
+    ) -> Sequence[ListedConsumer]:
         """Return the orphans on which no server runs; the others are claims of ``servers``."""
         unneeded, held = list[ListedConsumer](), list[tuple[ListedConsumer, str]]()
         claims = defaultdict[str, list[ListedConsumer]](list)
@@ -369,8 +382,9 @@ class Comparison:
                 case str(uuid):
                     claims[uuid].append(consumer)
         for uuid, of_server in claims.items():
-            if uuid in servers and len(of_server) == 1:
-                servers[uuid] = servers[uuid].taking_over(of_server[0])
+            server = servers.get(uuid)
+            if isinstance(server, OfServer) and len(of_server) == 1:
+                servers[uuid] = server.taking_over(of_server[0])
             else:
                 reason = _SEVERAL if len(of_server) > 1 else NOT_COMPARED
                 held += ((consumer, reason) for consumer in of_server)

@@ -60,7 +60,12 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class NoHost:
-    """A server that runs on no host, such as a shelved one, or a migration in progress."""
+    """A server that runs on no host, such as a deleted one, or a migration in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offloaded:
+    """A server that nova shelved and took from its host, which released its claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class FailedMigration:
     """A migration that failed, or stopped with its nova-compute; it may have a claim."""
 
 
-Place = RunsOn | Moves | Hidden | NoHost | FailedMigration
+Place = RunsOn | Moves | Hidden | NoHost | Offloaded | FailedMigration
 
 CurrentPlaces = Callable[[Iterable[str]], Mapping[str, Place]]
 """Returns the places of the servers that still exist."""

@@ -30,6 +30,7 @@ from placement_insight.audit.model import (
     Moves,
     NoHost,
     NovaAggregate,
+    Offloaded,
     Place,
     Resized,
     RunsOn,
@@ -48,7 +49,7 @@ _FAILED: Final = frozenset({"error", "failed"})
 _MOVING: Final = frozenset({"BUILD", "MIGRATING", "REBUILD", "RESIZE", "REVERT_RESIZE", CELL_DOWN})
 """The states of a server whose claims are about to change, or are unknown."""
 
-_WITHOUT_CLAIM: Final = frozenset({"DELETED", "SHELVED_OFFLOADED", "SOFT_DELETED"})
+_DELETED: Final = frozenset({"DELETED", "SOFT_DELETED"})
 _DEVICES: Final = frozenset({"accel:device_profile", "hw:mem_encryption", "pci_passthrough:alias"})
 _PLAIN: Final = frozenset(f"resources:{name}" for name in SERVER_CLASSES)
 _HOST: Final = "OS-EXT-SRV-ATTR:hypervisor_hostname"
@@ -62,9 +63,12 @@ def _place(row: Response, *, is_moving: bool = False) -> Place:
     status, host = row.get("status"), row.get(_HOST)
     if _HOST not in row:
         return Hidden(_CELL_DOWN if status == CELL_DOWN else _HIDDEN)
-    if not host or status in _WITHOUT_CLAIM:
+    has_task = is_moving or row.get("OS-EXT-STS:task_state")
+    if status == "SHELVED_OFFLOADED" and not has_task:
+        return Offloaded()
+    if not host or status in _DELETED:
         return NoHost()
-    if is_moving or status in _MOVING or row.get("OS-EXT-STS:task_state"):
+    if has_task or status in _MOVING:
         return Moves(host)
     kind = Resized if status == "VERIFY_RESIZE" else RunsOn
     return kind(host, _has_devices(row.get("flavor")))

@@ -365,6 +365,23 @@ def test_servers_that_need_no_allocations(store, host, *, nova, run_audit, chang
     assert (findings, [row["reason"] for row in skipped]) == ([], counted)
 
 
+@pytest.mark.parametrize("task_state", [None, "spawning"])
+def test_the_allocations_of_a_server_that_is_offloaded_are_released(
+    store, host, *, nova, run_audit, plan, apply, task_state
+):
+    """Offloading failed after the host was left; while it is unshelved, it has claims."""
+    consumer = instance(store, host)
+    offloaded = {"status": "SHELVED_OFFLOADED", "task_state": task_state}
+    nova.servers = [server(host.consumer, host.name), server(consumer, None, **offloaded)]
+    before = image(store)
+    run_audit("--live", "nova", "--plan", plan)
+    assert apply(plan) == (0 if task_state else 1, 0, 0)
+    assert bool(allocations_of(store, consumer)) is bool(task_state)
+    if not task_state:
+        assert apply(f"{plan}.undo") == (1, 0, 0)
+    assert without_generations(image(store)) == without_generations(before)
+
+
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_server_that_changes_during_the_audit(store, host, *, nova, run_audit, gone):
     """It was deleted, or moved, after the list: its consumers are read later."""
