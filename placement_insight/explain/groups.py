@@ -99,6 +99,16 @@ class GroupNeed:
     considered: Providers
     equipped: Mask
 
+    def meeting(self) -> Providers:
+        """Return the providers that meet the conditions, whatever amounts they have."""
+        met = (condition.met for condition in self.conditions)
+        return reduce(np.logical_and, met, np.ones_like(self.considered))
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The resource classes of the need."""
+        return tuple(amount.resource_class for amount in self.amounts)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:

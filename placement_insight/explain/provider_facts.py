@@ -263,7 +263,7 @@ def _most_groups(
     needs = {
         slot.need for slot, each in zip(slotted.slots, amounts, strict=True) if each == largest
     }
-    able = reduce(np.logical_or, [_meeting(scene, scene.needs[each]) for each in needs])
+    able = reduce(np.logical_or, [scene.needs[each].meeting()[0] for each in needs])
     groups_of_row = column.free.clip(0) // min(largest, MAX_FREE) * able[column.rows]
     fitting = sum_in_trees(scene.snapshot, column.rows, groups_of_row)
     best = int(np.argmax(np.where(lost, fitting, -1)))
@@ -273,12 +273,6 @@ def _most_groups(
     total, provider = int(scene.free[name][best]), named(scene.snapshot, best)
     values = name, sum(amounts), total, provider, _groups(slotted), (name,)
     return facts.PartsFacts(*values, amount=largest, fitting_groups=fits, needed_groups=needed)
-
-
-def _meeting(scene: Scene, need: GroupNeed) -> Mask:
-    """Return the providers that meet all conditions of a need in their tree, except amounts."""
-    masks = [condition.met[0] for condition in need.conditions]
-    return reduce(np.logical_and, masks, scene.snapshot.forest.root >= 0)
 
 
 def _groups(slotted: SlottedRequest) -> tuple[facts.EqualGroups, ...]:

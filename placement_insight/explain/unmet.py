@@ -30,6 +30,8 @@ from placement_insight.explain.groups import Scene
 from placement_insight.explain.provider_facts import named, tree_amounts, usages
 from placement_insight.explain.requirements import AmountTogether
 
+MOST_LISTED = 4
+
 # --- the facts
 
 
@@ -94,8 +96,43 @@ class NotInUnits(OfAmount):
     """The units of a provider do not admit the amount."""
 
 
+@dataclass(frozen=True, slots=True)
+class AllocatableOn:
+    """The most that one consumer can have on a provider."""
+
+    provider: facts.ProviderName
+    allocatable: int
+
+    def __str__(self) -> str:
+        return f"{self.allocatable} on {self.provider.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class SumIsShort(OfAmount):
-    """The providers have too little together, or not in the amounts of the groups."""
+    """The providers have too little together, or not in the amounts of the groups.
+
+    ``on`` are those that meet the conditions of a group, the largest amount first.
+    """
+
+    on: tuple[AllocatableOn, ...]
+
+    def text(self, groups: Iterable[RequestGroup], names: Names) -> str:
+        """Return the sum; if it is enough, what each group needs, and what is where."""
+        amounts, name = self.amounts, self.amounts.resource_class
+        if amounts.free < amounts.needed:
+            return f"{amounts} together"
+        needed = (
+            f"{group.resources[name]}{facts.in_group(group.suffix, names)}"
+            for group in groups
+            if name in group.resources
+        )
+        return f"not together: {name} {_listed(needed)}; allocatable: {_listed(map(str, self.on))}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    listed = list(texts) or ["nothing"]
+    more = [f"{len(listed) - MOST_LISTED} more"] if len(listed) > MOST_LISTED else []
+    return ", ".join([*listed[:MOST_LISTED], *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +223,8 @@ class Unmet:
             case Apart(_, beside):
                 having = f"{provider} has {' and '.join(beside.others)}"
                 text = f"{having}, {beside}, none has all{where}"
-            case SumIsShort(amounts) if amounts.free < amounts.needed:
-                text = f"{amounts} together"
+            case SumIsShort() as short if isinstance(self.requirement, AmountTogether):
+                text = short.text(self.requirement.groups, names)
             case NotFree(amounts):
                 text = f"{at}{amounts}{where}"
             case NotInUnits(amounts):
@@ -260,22 +297,20 @@ class NearMiss:
 
 def near_misses(scene: Scene, closest: Iterable[Closest]) -> Iterator[NearMiss]:
     """Yield the roots with the facts about what they lack."""
-    snapshot, groups = (
-        scene.snapshot,
-        {group.suffix: group for group in scene.slotted.request.groups},
-    )
+    groups = {group.suffix: group for group in scene.slotted.request.groups}
     for each in closest:
         in_groups = [(lack, groups.get(lack.group, RequestGroup())) for lack in each.lacks]
-        unmet = (_unmet(snapshot, each, group, lack) for lack, group in in_groups)
-        yield NearMiss(named(snapshot, each.root), tuple(unmet), each.completeness)
+        unmet = (_unmet(scene, each, group, lack) for lack, group in in_groups)
+        yield NearMiss(named(scene.snapshot, each.root), tuple(unmet), each.completeness)
 
 
-def _unmet(snapshot: Snapshot, closest: Closest, group: RequestGroup, lack: Lack) -> Unmet:
+def _unmet(scene: Scene, closest: Closest, group: RequestGroup, lack: Lack) -> Unmet:
     """Return what a root lacks, with the amounts, and with what else its tree has.
 
     The provider is named if the sentence would be false of another provider of the tree.
     """
-    root, usable, row = closest.root, closest.usable, snapshot.forest.row_of[lack.provider]
+    snapshot, root, usable = scene.snapshot, closest.root, closest.usable
+    row = snapshot.forest.row_of[lack.provider]
     provider, shared = named(snapshot, row), row not in snapshot.forest.members(root)
     is_named, own = False, cast("UnmetFacts", NoAmounts())
     match lack.requirement:
@@ -284,7 +319,7 @@ def _unmet(snapshot: Snapshot, closest: Closest, group: RequestGroup, lack: Lack
             may_be_root = not group.suffix or condition.is_forbidding
             is_named = others and not (row == root and may_be_root)
         case AmountTogether(name) as joint:
-            own = SumIsShort(_amounts(usable, name, joint.needed))
+            own = _sum(scene, usable, name, joint.needed)
         case HasInventory() | InUnits() | IsFree() as amount:
             own = _of_amount(snapshot, root, group, amount, row)
             able = sum(amount.resource_class in each.inventories for each in usable)
@@ -295,6 +330,21 @@ def _unmet(snapshot: Snapshot, closest: Closest, group: RequestGroup, lack: Lack
                 is_named = of_several or (row != root and bool(able))
     values = lack.requirement, lack.group, provider, lack.names, own
     return Unmet(*values, shared=shared, is_named=shared or is_named)
+
+
+def _sum(scene: Scene, usable: Sequence[ProviderState], name: str, needed: int) -> SumIsShort:
+    """Return the sum of a class, and what providers have that meet the conditions of a need."""
+    needs = (need for need in scene.needs if name in need.classes)
+    able = np.logical_or.reduce([need.meeting().any(axis=0) for need in needs])
+    row_of = scene.snapshot.forest.row_of
+    on = [
+        AllocatableOn(facts.ProviderName(state.provider.uuid, state.provider.name), amount)
+        for state in usable
+        for amount in [capacity.allocatable(*each) for each in usages([state], name)]
+        if amount > 0 and able[row_of[state.provider.uuid]]
+    ]
+    on.sort(key=lambda each: -each.allocatable)
+    return SumIsShort(_amounts(usable, name, needed), tuple(on))
 
 
 def _of_condition(

@@ -390,3 +390,35 @@ def test_a_shared_class_is_not_said_to_be_missing():
 def test_a_provider_with_free_capacity_has_no_state(used, state):
     (miss,) = explained(f"h VCPU=8(used={used})", "resources=VCPU:5").document()["near_misses"]
     assert miss["unmet"][0].get("state", "none") == (state or "none")
+
+
+@pytest.mark.parametrize(
+    ("ports", "text"),
+    [
+        (
+            (6000, 6000),
+            "not together: CUSTOM_BW 6000 in group 1, 6000 in group 2; "
+            "allocatable: 9000 on eth0, 5000 on eth1",
+        ),
+        (
+            (8500, 1001, 1001, 1001, 1001, 1001),
+            "not together: CUSTOM_BW 8500 in group 1, 1001 in group 2, 1001 in group 3, "
+            "1001 in group 4, 2 more; allocatable: 9000 on eth0, 5000 on eth1",
+        ),
+        ((8000, 4000, 3000), "CUSTOM_BW 14000 of 15000 together"),
+    ],
+)
+def test_amounts_that_do_not_fit_together_are_listed_with_what_is_where(ports, text):
+    world = """
+        cn1
+          eth0 CUSTOM_BW=10000(used=1000) +CUSTOM_NET
+          eth1 CUSTOM_BW=6000(max=5000)   +CUSTOM_NET
+          eth2 CUSTOM_BW=1000(used=1000)
+          eth3 CUSTOM_BW=7000(used=8000)
+    """
+    groups = (
+        f"resources{number}=CUSTOM_BW:{amount}&required{number}=CUSTOM_NET"
+        for number, amount in enumerate(ports, 1)
+    )
+    (miss,) = explained(world, "&".join([*groups, "group_policy=none"])).near_misses
+    assert miss.text({}) == text
