@@ -1,15 +1,9 @@
 """The requirements that the closest assignment of one root does not meet.
 
-Theory of operation.  An *assignment* names a provider for every slot of the request. The options
-of a slot are the providers, of the few providers that the root can use, that fail the fewest
-conditions. The solver of the search finds an assignment that meets the conditions between groups.
-Conditions that cannot be met are given up, in the order of the funnel. The root lacks the given-up
-conditions and the conditions that the assigned providers fail.
-
-The missing amounts, traits and aggregates are then added to a copy of the world. A requirement
-that no provider can meet (``in_tree``, ``group_policy``, ``same_subtree``) is dropped from the
-request. The list is complete if the search then finds that the root fits. The list is not complete
-if another group forbids a missing trait or aggregate.
+An *assignment* names a provider for every slot of the request: of the providers that fail the
+fewest conditions, one each, found by the solver of the search. The root lacks the conditions that
+they fail, and those between groups that are given up. These are then added to a copy of the world,
+or dropped from the request if no provider can meet them: the list is complete if the root fits.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence

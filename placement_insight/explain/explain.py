@@ -1,11 +1,7 @@
 """Explanations: why a request has these candidates, or no candidates.
 
-Theory of operation.  The search decides by masks over all providers and by problems of single
-trees. An explanation applies the same masks requirement by requirement (``groups``), counts the
-roots that a requirement removes (``funnel``), finds the roots with the fewest unmet
-requirements (``near_misses``) and, if the caller requests it, changes the request (``remedies``).
-The solver of the search checks the conditions between groups, for the remaining roots
-(``core.search.fitting_roots``).
+The contributor's documentation, "How a refusal is explained and recorded", has the theory of all
+modules of this package.
 """
 
 import re

@@ -1,13 +1,8 @@
 """The groups of a request with their conditions, as an explanation considers them.
 
-The conditions are the conditions of the search (``core.search.filters``). A *need* is what one
-provider has to serve: a suffixed group, or one class of the unsuffixed group. The requirements
-that a tree fails depend on the considered providers: a GPU provider has no VCPU. Therefore a need
-considers the providers that have all of its classes, in the tree or shared with it. If a tree
-reaches no such provider, the need considers all providers of the tree.
-
-The conditions between slots are one list for the funnel and for near misses. The funnel adds them
-to the request stage by stage. The closest assignment of a root gives up those that it cannot meet.
+A *need* is what one provider has to serve: a suffixed group, or one class of the unsuffixed group.
+It considers the providers that have all of its classes, in the tree or shared with it; all
+providers of the tree if there are none. A GPU provider has no VCPU.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -91,23 +86,15 @@ class GroupCondition:
 class GroupNeed:
     """The conditions of one need, and the providers that are considered for it.
 
-    ``equipped`` are the roots that reach a provider with all classes.
+    ``meeting`` are those that meet all conditions, whatever amounts they have. ``equipped`` are
+    the roots that reach a provider with all classes.
     """
 
     conditions: tuple[GroupCondition, ...]
     amounts: tuple[AmountCondition, ...]
     considered: Providers
+    meeting: Providers
     equipped: Mask
-
-    def meeting(self) -> Providers:
-        """Return the providers that meet the conditions, whatever amounts they have."""
-        met = (condition.met for condition in self.conditions)
-        return reduce(np.logical_and, met, np.ones_like(self.considered))
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The resource classes of the need."""
-        return tuple(amount.resource_class for amount in self.amounts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,10 +147,12 @@ def needs_of(
         conditions = conditions_of(replace(need, resources=()))
         amounts = tuple(amount_of(name, amount) for name, amount in need.resources)
         present = [amount.present for amount in amounts]
-        able = reduce(np.logical_and, present, all_providers(snapshot))
+        every = all_providers(snapshot)
+        able = reduce(np.logical_and, present, every)
         equipped = reached_roots(snapshot, able)
-        local = able[0] | (~equipped[root] & (root >= 0))
-        yield GroupNeed(conditions, amounts, np.stack([local, able[1]]), equipped)
+        considered = np.stack([able[0] | (~equipped[root] & every[0]), able[1]])
+        meeting = reduce(np.logical_and, (each.met for each in conditions), every)
+        yield GroupNeed(conditions, amounts, considered, meeting, equipped)
 
 
 def scene_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) -> Scene:

@@ -1,9 +1,7 @@
-"""The explanation of one request for candidates, as a value.
+"""The explanation of one request for candidates, as a value and as JSON.
 
-``explain`` computes it, and the method ``document`` turns it into JSON. Field names and codes are
-stable; later releases may add fields. Rows, unmet requirements and remedies have the field
-``text`` with their sentence; it names providers that the requirement identifies by UUID. ``text``
-turns the JSON into a text and a log line.
+Field names and codes are stable; later releases may add fields. The field ``text`` of rows, unmet
+requirements and remedies has the sentence, with names of providers instead of UUIDs.
 """
 
 from collections.abc import Iterator

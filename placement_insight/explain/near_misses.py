@@ -1,12 +1,8 @@
 """The roots that do not fit and fail the fewest requirements.
 
-If the groups name a tree, only the roots that can use it are listed: the caller did not ask about
-other hosts.
-
-A ranking with arrays over all roots comes first: it counts the requirements that no provider of a
-root meets, whatever the others are. The best roots are then solved root by root
-(``closest_assignment``), where one provider meets all requirements of a group, and including the
-conditions between groups, and are ranked again by the result.
+If the groups name a tree, only the roots that can use it are listed. A ranking with arrays over
+all roots counts the requirements that no provider of a root meets. The best roots are then solved
+root by root (``closest_assignment``), and ranked again by the result.
 """
 
 from collections import Counter

@@ -263,7 +263,7 @@ def _most_groups(
     needs = {
         slot.need for slot, each in zip(slotted.slots, amounts, strict=True) if each == largest
     }
-    able = reduce(np.logical_or, [scene.needs[each].meeting()[0] for each in needs])
+    able = reduce(np.logical_or, [scene.needs[each].meeting[0] for each in needs])
     groups_of_row = column.free.clip(0) // min(largest, MAX_FREE) * able[column.rows]
     fitting = sum_in_trees(scene.snapshot, column.rows, groups_of_row)
     best = int(np.argmax(np.where(lost, fitting, -1)))

@@ -1,12 +1,7 @@
 """The changes of a request after which a root fits.
 
-A change requests the same amounts in other groups, lowers one amount to the largest amount for
-which a root fits, or drops one requirement. The rest of the request is unchanged. Changes of two
-requirements are tried only if no single change helps. Groups that a request cannot tell apart are
-changed once: the first of them.
-
-Requirements are spelled as in the query. The API accepts all of the changed requests: every group
-has a requirement, and a ``same_subtree`` names every group without resources.
+Each requests the same amounts in other groups, lowers one amount, or drops one requirement. Two
+are tried only if no single change helps. Of equal groups, the first is changed.
 """
 
 from bisect import bisect_left

@@ -4,26 +4,9 @@
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from placement.core import requirement as core
 from placement.core.request import RequestGroup
-from placement.core.requirement import (
-    ForbiddenRootTrait,
-    ForbiddenTrait,
-    GroupsRequirement,
-    HasInventory,
-    InEach,
-    InTree,
-    InUnits,
-    IsFree,
-    Isolate,
-    MemberOf,
-    NotMemberOf,
-    OneProviderPerTree,
-    ProviderRequirement,
-    RequiredTrait,
-    Requirement,
-    RootTrait,
-    SameSubtree,
-)
+from placement.core.requirement import GroupsRequirement, ProviderRequirement, Requirement
 from placement.core.text import NO_NAMES, Names
 
 
@@ -99,10 +82,11 @@ JointCondition: TypeAlias = TraitTogether | AmountTogether | GroupsRequirement
 """A condition between the slots of a request."""
 
 REQUIREMENTS: Final[tuple[type[Requirement], ...]] = (
-    *(RootTrait, ForbiddenRootTrait, NotMemberOf, MemberOf, InEach, InTree),
-    *(RequiredTrait, ForbiddenTrait, HasInventory, InUnits, IsFree),
+    *(core.RootTrait, core.ForbiddenRootTrait, core.NotMemberOf, core.MemberOf, core.InEach),
+    *(core.InTree, core.RequiredTrait, core.ForbiddenTrait),
+    *(core.HasInventory, core.InUnits, core.IsFree),
     *(OneProvider, TraitTogether, AmountTogether),
-    *(Isolate, SameSubtree, OneProviderPerTree),
+    *(core.Isolate, core.SameSubtree, core.OneProviderPerTree),
 )
 """What a host can fail, in the order of the funnel."""
 

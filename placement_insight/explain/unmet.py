@@ -213,7 +213,6 @@ class Unmet:
         """Return the requirement as amounts, or in words if it has no amounts."""
         where, provider = facts.in_group(self.group, names), self.provider.name
         at = f"{provider}: " if self.is_named else ""
-        text = f"{at}{self.requirement.unmet(names, self.names)}{where}"
         match self.facts:
             case UnusedTrait(other):
                 traits = " or ".join(self.names)
@@ -230,8 +229,10 @@ class Unmet:
             case NotInUnits(amounts):
                 limits = amounts.min_unit, amounts.max_unit, (amounts.step_size,)
                 text = at + facts.outside(amounts.resource_class, amounts.needed, *limits) + where
-            case Absent(_, Beside() as beside):
-                text = f"{text}: {beside}"
+            case _:
+                text = f"{at}{self.requirement.unmet(names, self.names)}{where}"
+                if isinstance(self.facts, Absent) and self.facts.beside:
+                    text = f"{text}: {self.facts.beside}"
         return text
 
     def document(self, names: Names) -> Json:
@@ -334,8 +335,9 @@ def _unmet(scene: Scene, closest: Closest, group: RequestGroup, lack: Lack) -> U
 
 def _sum(scene: Scene, usable: Sequence[ProviderState], name: str, needed: int) -> SumIsShort:
     """Return the sum of a class, and what providers have that meet the conditions of a need."""
-    needs = (need for need in scene.needs if name in need.classes)
-    able = np.logical_or.reduce([need.meeting().any(axis=0) for need in needs])
+    amounts = ((need, amount) for need in scene.needs for amount in need.amounts)
+    meeting = [need.meeting for need, amount in amounts if amount.resource_class == name]
+    able = np.logical_or.reduce(meeting).any(axis=0)
     row_of = scene.snapshot.forest.row_of
     on = [
         AllocatableOn(facts.ProviderName(state.provider.uuid, state.provider.name), amount)

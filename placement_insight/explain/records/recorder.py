@@ -1,13 +1,7 @@
 """Writes the records of requests without candidates, refused writes and lost races.
 
 Writes are bounded in number, age and rate, and never delay a request: a timer writes the records
-of a process together, a moment later. A reader of the same process writes them first, and waits
-for reports of responses that were sent; a process that ends writes them; a process that is killed
-loses them. A record that the database refuses is dropped alone. After any other failure, writes
-pause for some seconds, and the records of this time are dropped.
-
-Equal requests of one hour are counted in one record. Above the rate, further records that equal
-no other are counted together.
+of a process together, a moment later. The contributor's documentation has the details.
 """
 
 import atexit

@@ -25,7 +25,6 @@ NAMED_IN = {
     "placement_insight.explain.groups": "with one suffixed group, isolate is no condition",
     "placement_insight.explain.provider_facts": "the facts of an amount are not those of a trait",
     "placement_insight.explain.remedies": "same_subtree that the API requires",
-    "placement_insight.explain.requirements": "the order of the funnel",
     "placement_insight.explain.unmet": "the facts of an amount are not those of a trait",
     "parse.candidates": "creates them",
     "parse.group": "creates them",
