@@ -196,7 +196,7 @@ class _Free:
         emptiest = roots[self._free[roots] == self._free[roots].max()]
         best = emptiest.item(int(self._largest[emptiest].argmax()))
         free, largest = self._free.item(best), self._largest.item(best)
-        others = self._snapshot.forest.is_root & ~scene.drained & (self._free > free)
+        others = ~scene.drained & (self._free > free)
         host = self._snapshot.entries.state(best).provider.name
         if not free:
             which = "host that may take it" if others.any() else "other host"

@@ -585,6 +585,7 @@ def test_consumers_stay_in_their_cells(http, store):
     assert plan["reasons"] == ["the cell of its host is not known: cells does not name the host"]
     (plan,) = (drained(http, provider=[hosts[2]], unreachable=hosts[:1]),)
     assert plan["moves"][0]["to"][0]["uuid"] == hosts[1]
+    assert plan["assumes"][0].startswith("Only Nova knows server groups, images,")
     assert "not known" in plan["assumes"][1]
     assert "migrations of Nova are not known" in plan["assumes"][2]
     assert plan["assumes"][2] in plan["text"]
