@@ -1,12 +1,15 @@
 """What tests of repairs share: images of the database, and consumers as nova makes them."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
 from placement.db import tables
+from placement.http.request import Context
 from placement.tests.support.factories import claim, uuid
+from placement_insight.history.observer import History
 
 TABLES = (
     *(tables.allocations, tables.consumers, tables.inventories, tables.resource_classes),
@@ -49,3 +52,15 @@ def instance(store, *hosts, type="INSTANCE", vcpus=2):  # noqa: A002
     claim(store, consumer, {host.uuid: {"VCPU": vcpus} for host in hosts}, type=type)
     age(store)
     return consumer
+
+
+def by_nova(store, write, *values, **named):
+    """Write with a record in the thread of a request."""
+
+    def run():
+        Context(request_id="req-1", user_id="nova")
+        observer = History(store, 1000, lambda work: work())
+        write(store.writing_with(observer=observer), *values, **named)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(run).result()

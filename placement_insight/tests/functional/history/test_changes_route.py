@@ -148,6 +148,9 @@ def test_values_before_and_after(story):
 
 
 def test_filters(story):
+    placed = changes(story, f"consumer={CONSUMER.upper()}")[-1]
+    assert placed["consumer"] == {"uuid": CONSUMER, "type": "INSTANCE"}
+    assert placed["provider"] is None
     of_consumer = texts(story, f"consumer={CONSUMER.upper()}")
     assert len(of_consumer) == 4
     assert texts(story, f"request_id={OF_CLAIMS}") == of_consumer[1:]

@@ -8,6 +8,7 @@ import pytest
 
 from placement_insight.audit.consumers.model import ListedConsumer
 from placement_insight.audit.finding import Commands
+from placement_insight.audit.hosts import aggregates
 from placement_insight.audit.live_consumers import Comparison, live_findings
 from placement_insight.audit.model import (
     AuditedProviders,
@@ -17,8 +18,10 @@ from placement_insight.audit.model import (
     ListOfFile,
     ListOfNova,
     NoHost,
+    NovaAggregate,
     Place,
     RunsOn,
+    Unread,
     young,
 )
 
@@ -73,6 +76,33 @@ def test_an_instance_is_on_its_host_once():
     hosts = {"a": "cn1", "b": "cn2", "c": None, "d": "cn1"}
     found = compared(within, doubled, moving, migration, hosts=hosts.items())
     assert lists(found) == ([], 3, [("doubled_consumer", "b")])
+
+
+def test_a_host_whose_service_is_not_known_leaves_the_others_compared():
+    of_nova = {"rack": NovaAggregate("rack 1", frozenset({"cn2"}))}
+    listed = {name: Hypervisor(name, is_down=False, is_disabled=False) for name in ("cn1", "cn2")}
+    providers = PROVIDERS._replace(aggregates={"cn1": ["rack"], "cn2": []})
+    unread, finding = aggregates(of_nova, listed, providers, lambda _: None)
+    assert isinstance(unread, Unread)
+    assert (finding.provider.uuid, [each.uuid for each in finding.missing]) == ("cn2", ["rack"])
+
+
+@pytest.mark.parametrize(
+    ("has_devices", "on_other_host", "without"),
+    [
+        (None, False, True),
+        (True, False, False),
+        (False, True, True),
+    ],
+)
+def test_a_repair_names_what_nova_manage_leaves_out(has_devices, on_other_host, without):
+    places = {name: RunsOn("cn1", has_devices) for name in "ab"}
+    live = ListOfFile(places, AT, frozenset({"INSTANCE"}))
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add([consumer("a", "cn2")])
+    repairs = [each.repair for each in comparison.of_consumers(with_orphans=False)]
+    left_out = ", including those of devices and shared storage"
+    assert [left_out not in repair for repair in repairs] == [on_other_host, without]
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,10 @@ ROOT = {"name": "cn1", "parent_provider_uuid": None}
             "consumer c: released from gpu (A 2); resized on cn1 (VCPU 1 -> 3)",
         ),
         (
+            AllocationsChange("c", None, {"u1": {"VCPU": 1, "A": 2}}, {"u1": {"VCPU": 3, "A": 2}}),
+            "consumer c: resized on cn1 (VCPU 1 -> 3)",
+        ),
+        (
             AllocationsChange(
                 "c",
                 None,

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from placement.cmd import manage
+from placement.core.model import UpdateProvider
 from placement.objects import allocation, provider
 from placement.tests.support.defects import Host
 from placement.tests.support.factories import (
@@ -19,7 +20,7 @@ from placement.tests.support.factories import (
     uuid,
 )
 from placement_insight.audit import manage as command
-from placement_insight.tests.support.repairs import image, instance
+from placement_insight.tests.support.repairs import by_nova, image, instance
 
 
 def test_a_consumer_that_was_created_again_is_not_the_one_of_the_plan(
@@ -54,6 +55,17 @@ def test_the_undo_of_a_renaming_is_skipped_if_the_name_was_taken(store, run, pla
         "cn1",
     )
     assert_sound(store)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
+def test_an_undo_of_a_renaming_names_the_newest_change(store, run, run_audit, apply, plan):
+    host = new_provider(store, "cn1", VCPU=8)
+    assert run("identity", "cn1", "--plan", plan, "--rename", host, "cn1-before") == 0
+    assert apply(plan) == (1, 0, 0)
+    by_nova(store, provider.update, UpdateProvider(host, "cn2", None, has_parent=False))
+    by_nova(store, provider.update, UpdateProvider(host, "cn3", None, has_parent=False))
+    _, printed, _ = run_audit("--apply", f"{plan}.undo")
+    assert "have changed since the action: cn3: renamed from cn2 at " in printed
 
 
 @pytest.mark.parametrize("taken", ["nothing", "name", "uuid", "both"])

@@ -2,11 +2,9 @@
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from placement.http.request import Context
 from placement.objects import inventory, trait
 from placement.tests.support.defects import DEFECTS, Host, missing_consumer
 from placement.tests.support.factories import (
@@ -20,9 +18,9 @@ from placement_insight.audit import manage as command
 from placement_insight.audit.model import AuditSettings
 from placement_insight.audit.repair.actions import REPAIRABLE
 from placement_insight.audit.report import audit
-from placement_insight.history.observer import History
 from placement_insight.tests.support.repairs import (
     age,
+    by_nova,
     image,
     instance,
     without_generations,
@@ -179,19 +177,12 @@ def test_what_has_changed_since_the_plan_is_skipped(store, run_audit, apply, pla
     assert "0 applied, 1 applied already, 2 skipped" in printed
 
 
-def claim_by_nova(store, consumer, host):
-    Context(request_id="req-1", user_id="nova")
-    observed = store.writing_with(observer=History(store, 1000, lambda work: work()))
-    claim(observed, consumer, {host: {"VCPU": 3}}, type="INSTANCE")
-
-
 def test_an_undo_leaves_what_has_changed_since(store, run_audit, apply, plan, live):
     host = Host(store)
     again, orphan = instance(store, host, vcpus=1), instance(store, host, vcpus=1)
     run_audit("--live", live(), "--allow-many-orphans", "--plan", plan)
     assert apply(plan) == (2, 0, 0)
-    with ThreadPoolExecutor(1) as thread:  # a request is that of its thread
-        thread.submit(claim_by_nova, store, again, host.uuid).result()
+    by_nova(store, claim, again, {host.uuid: {"VCPU": 3}}, type="INSTANCE")
     assert apply(f"{plan}.undo") == (1, 0, 1)
     _, printed, _ = run_audit("--apply", f"{plan}.undo")
     placed = f"server {again}: placed on {host.name} (VCPU 3) at "
