@@ -44,14 +44,7 @@ from placement_insight.audit.model import (
     listed_hypervisors,
     young,
 )
-from placement_insight.audit.pairs import (
-    LOST,
-    MOVING,
-    NO_PROVIDER,
-    NOT_COMPARED,
-    Claimants,
-    Held,
-)
+from placement_insight.audit.pairs import LOST, MOVING, NO_PROVIDER, NOT_COMPARED, Claimants, Held
 from placement_insight.audit.servers import (
     AllocationsOnOtherHost,
     DoubledConsumer,

@@ -75,17 +75,14 @@ class ListTopHosts(WrittenOutput, command.Lister):
             query["aggregate"] = CommandNames(self.app).aggregate(query["aggregate"])
         top = get(self.app, "/top", query)
         hosts, selected = top["hosts"], top["selected"]
-        is_recorded = any(host["note"] for host in hosts)
+        notes = ("note",) if parsed_args.disabled and any(host["note"] for host in hosts) else ()
         self.note(top["text"])
-        if parsed_args.disabled and not is_recorded:
+        if parsed_args.disabled and not notes:
             self.note("When they were disabled, and by whom, is not recorded.")
         if len(hosts) < selected:
             self.note(f"{len(hosts)} of {selected} selected hosts are listed. All: --limit 0.")
         if is_table(parsed_args):
-            columns = (
-                *_TABLE_COLUMNS,
-                *(["note"] if parsed_args.disabled and is_recorded else []),
-            )
+            columns = (*_TABLE_COLUMNS, *notes)
             return columns, [cells(islice(_table_row(host), len(columns))) for host in hosts]
         return _COLUMNS, [cells(map(host.get, _FIELDS)) for host in hosts]
 

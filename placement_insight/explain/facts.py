@@ -65,12 +65,12 @@ class TreeAmounts:
 
         Of a root in a row of the funnel, also the number of groups to request it in.
         """
-        amounts = (
+        text = (
             f"{self.free} {name} free on {self.providers} providers, at most {self.largest} on one"
         )
         if self.provider is None:
-            return amounts
-        return f"{self.provider.name} has {amounts}: request them in {self.groups} groups"
+            return text
+        return f"{self.provider.name} has {text}: request them in {self.groups} groups"
 
 
 # --- facts of a row of the funnel

@@ -394,16 +394,12 @@ def separated(
     choices = range(max(map(len, kinds), default=1))
     for stays in (None, *choices):
         unused = _unused_suffixes(request)
-        groups: list[RequestGroup] = []
-        moved: list[tuple[str, Amount]] = []
+        groups, moved = list[RequestGroup](), list[tuple[str, Amount]]()
+        dropped = () if stays is None else (RequiredTrait,)
         for group, (*others,) in zip(request.groups, kinds, strict=True):
             groups.append(replace(group, resources=others.pop((stays or 0) % len(others))))
-            of_others = tuple(
-                each
-                for each in group.requirements
-                if stays is None or not isinstance(each, RequiredTrait)
-            )
-            groups += (RequestGroup(next(unused), other, of_others) for other in others)
+            kept = tuple(each for each in group.requirements if not isinstance(each, dropped))
+            groups += (RequestGroup(next(unused), other, kept) for other in others)
             moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
         if moved:
             added = len(groups) - len(request.groups)

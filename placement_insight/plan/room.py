@@ -36,15 +36,7 @@ from placement_insight.plan.hypothetical import (
     free_by_root,
     free_by_row,
 )
-from placement_insight.plan.model import (
-    Demand,
-    Holder,
-    Keep,
-    Move,
-    Scene,
-    shares,
-    with_children,
-)
+from placement_insight.plan.model import Demand, Holder, Keep, Move, Scene, shares, with_children
 from placement_insight.plan.server_groups import NO_GROUPS, ServerGroups
 
 _BLOCK: Final = 16

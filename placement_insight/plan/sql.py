@@ -35,11 +35,7 @@ def count(store: Store, view: View, drained: Mask) -> int:
 
 
 def holders(
-    store: Store,
-    view: View,
-    drained: Mask,
-    short: ShortRequests,
-    states: States,
+    store: Store, view: View, drained: Mask, short: ShortRequests, states: States
 ) -> Sequence[Holder]:
     """Return the consumers with allocations on the drained rows, with all their allocations.
 

@@ -32,11 +32,7 @@ _consumer = consumers.c
 _allocation = allocations.c
 _provider = resource_providers.c
 _ALLOCATIONS = sa.select(
-    _allocation.consumer_id,
-    _provider.uuid,
-    NAME,
-    resource_classes.c.name,
-    _allocation.used,
+    _allocation.consumer_id, _provider.uuid, NAME, resource_classes.c.name, _allocation.used
 ).select_from(
     allocations.join(resource_providers, _provider.id == _allocation.resource_provider_id).join(
         resource_classes, resource_classes.c.id == _allocation.resource_class_id

@@ -39,10 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "this provider.",
     )
     changes.add_argument(
-        "--rename",
-        nargs=2,
-        metavar=("<uuid>", "<new name>"),
-        help="Rename this provider.",
+        "--rename", nargs=2, metavar=("<uuid>", "<new name>"), help="Rename this provider."
     )
     changes.add_argument(
         "--retire",

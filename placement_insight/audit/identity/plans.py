@@ -189,8 +189,5 @@ def _target(identity: Identity) -> ProviderSummary:
 
 def _deletion(provider: ProviderSummary) -> DeleteProvider:
     return DeleteProvider(
-        finding=FINDING,
-        provider=provider.uuid,
-        generation=provider.generation,
-        name=provider.name,
+        finding=FINDING, provider=provider.uuid, generation=provider.generation, name=provider.name
     )
