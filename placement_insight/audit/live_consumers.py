@@ -398,12 +398,12 @@ class Comparison:
         if isinstance(self._live, ListOfFile):
             return orphans
         of_nova = self._live.servers_of
-        servers = {each.uuid: of_nova.get(each.uuid.lower(), each.uuid) for each in orphans}
+        servers = {each.uuid: of_nova.get(uuid := each.uuid.lower(), uuid) for each in orphans}
         requested = {
             uuid
             for orphan in orphans
             if (uuid := servers[orphan.uuid]) not in self._live.places
-            and (orphan.type != MIGRATION or uuid != orphan.uuid)
+            and (orphan.type != MIGRATION or uuid != orphan.uuid.lower())
         }
         alive = self._live.current_places(sorted(requested)).keys()
         for orphan in orphans:

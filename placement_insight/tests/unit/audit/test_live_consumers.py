@@ -287,6 +287,23 @@ def test_nova_has_a_host_that_no_provider_is():
     ]
 
 
+def test_a_server_is_requested_by_its_uuid_in_lower_case():
+    """Another program may have written the UUID of the consumer in upper case."""
+    places = {"a": RunsOn("cn1")}
+    live = ListOfNova(
+        {"b": NoHost()},
+        AT,
+        BOTH_TYPES,
+        {"cn1": Hypervisor("cn1")},
+        servers_of={},
+        current_places=lambda uuids: {uuid: places[uuid] for uuid in uuids if uuid in places},
+        service_of=lambda _hypervisor: None,
+    )
+    comparison = Comparison(live, PROVIDERS, AT + SECOND, young(30))
+    comparison.add([consumer("A", "cn1")])
+    assert comparison.of_consumers(with_orphans=True) == []
+
+
 LOST = PROVIDERS._replace(
     names={**PROVIDERS.names, "lost": "cn1_numa1"},
     roots={**PROVIDERS.roots, "lost": "lost"},
