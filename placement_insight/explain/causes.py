@@ -24,8 +24,8 @@ from placement.core.requirement import (
 )
 from placement.core.snapshot.snapshot import Snapshot
 from placement.db.transaction import Transaction
+from placement_insight.explain.explain import Explanation
 from placement_insight.explain.facts import FunnelRow, ProviderName, TreeFacts
-from placement_insight.explain.model import Explanation
 from placement_insight.explain.records.refusals import Capacity, Refusal, classes
 from placement_insight.explain.unmet import Unmet
 from placement_insight.history.causes import (

@@ -10,8 +10,8 @@ from placement.core.request import CandidateRequest, RequestGroup, amounts_text
 from placement.core.requirement import (
     Amount,
     GroupsRequirement,
-    RequiredTrait,
     Requirement,
+    RootTrait,
     SameSubtree,
 )
 from placement.core.text import NO_NAMES, Names
@@ -80,18 +80,19 @@ class _InGroup:
 
 @dataclass(frozen=True, slots=True)
 class Drop(_InGroup):
-    """The requirement is removed; ``instead`` are the parameters that the API then requires."""
+    """The requirement is removed; ``instead`` are the parameters that replace it."""
 
+    change: ClassVar = "drop"
     parameters: Parameters
     group: str = ""
     instead: tuple[Parameters, ...] = ()
 
     @property
     def size(self) -> int:
+        if self.instead and isinstance(self.instead[0], RootTrait | GroupParameters):
+            return 0
         if isinstance(self.parameters, GroupParameters):
             return 2 if self.parameters.group.resources else 1
-        if self.instead and isinstance(self.parameters, RequiredTrait):
-            return 0  # a trait of the root instead
         return 2 if isinstance(self.parameters, Amount) else 1
 
     @property
@@ -105,8 +106,15 @@ class Drop(_InGroup):
 
     def document(self) -> Json:
         instead = "&".join(each.spelled() for each in self.instead)
-        dropped = self._document("drop", requirement=self.about)
+        dropped = self._document(self.change, requirement=self.about)
         return {**dropped, **({"instead": instead} if instead else {})}
+
+
+class Unsuffix(Drop):
+    """The group loses its suffix."""
+
+    __slots__ = ()
+    change = "unsuffix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,25 +164,6 @@ class Split(_OfAmount):
     def document(self) -> Json:
         parts = {"to": self.amounts[0], "parts": len(self.amounts), "amounts": self.amounts}
         return self._document("split", **parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Unsuffix:
-    """The group loses its suffix."""
-
-    size: ClassVar = 0
-    group: RequestGroup
-
-    @property
-    def _drop(self) -> Drop:
-        parameters = GroupParameters(self.group)
-        return Drop(parameters, self.group.suffix, instead=(parameters,))
-
-    def text(self, names: Names) -> str:
-        return self._drop.text(names)
-
-    def document(self) -> Json:
-        return {**self._drop.document(), "change": "unsuffix"}
 
 
 @dataclass(frozen=True, slots=True)

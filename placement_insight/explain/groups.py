@@ -164,15 +164,12 @@ def scene_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) ->
         of_group = tuple(needs[each.need] for each in slotted.slots if each.suffix == group.suffix)
         together = (Condition.of(snapshot, each) for each in joint_requirements(group))
         joint = (GroupCondition.of(each, is_joint=True) for each in together)
-        conditions = sorted((*of_group[0].conditions, *joint), key=_place)
+        conditions = [*of_group[0].conditions, *joint]
+        conditions.sort(key=lambda each: PLACES[type(each.requirement)])
         groups.append(Group(group, of_group, tuple(conditions)))
     names = dict.fromkeys(name for need in slotted.needs for name, _ in need.resources)
     free = {name: free_in_trees(snapshot, name) for name in names}
     return Scene(snapshot, slotted, needs, groups, free, deadline)
-
-
-def _place(condition: GroupCondition) -> int:
-    return PLACES[type(condition.requirement)]
 
 
 # --- the conditions between the slots

@@ -327,15 +327,13 @@ def divisions(amount: int, trees: Iterable[Iterable[int]]) -> list[tuple[int, ..
     >>> divisions(5, [[1, 4]])[:3]
     [(3, 2), (4, 1), (2, 2, 1)]
     """
-    divided = {
-        tuple((amount + part) // parts for part in reversed(range(parts)))
-        for parts in range(2, min(amount, MOST_PARTS) + 1)
-    }
-    for tree in trees:
-        free = sorted(tree, reverse=True)
-        left = (amount - before for before in accumulate(free, initial=0))
-        filled = (min(each, rest) for each, rest in zip(free, left, strict=False))
-        divided.add(tuple(part for part in filled if part > 0)[: MOST_PARTS + 1])
+    divided = set[tuple[int, ...]]()
+    equal = ([-(-amount // parts)] * parts for parts in range(2, MOST_PARTS + 1))
+    for each in chain(equal, trees):
+        most = sorted(each, reverse=True)
+        left = (amount - before for before in accumulate(most, initial=0))
+        filled = (min(pair) for pair in zip(most, left, strict=False))
+        divided.add(tuple(part for part in filled if part > 0))
     few = (each for each in divided if 1 < len(each) <= MOST_PARTS)
     return sorted(few, key=lambda parts: (len(parts), parts))
 
@@ -430,4 +428,5 @@ def without_suffix(request: CandidateRequest) -> Iterator[tuple[Unsuffix, Candid
             if len(group.resources) > 1 and group.suffix not in named:
                 others = [other for other in request.groups if other is not group]
                 changed = replace(request, groups=(replace(group, suffix=""), *others))
-                yield Unsuffix(group), changed
+                parameters = GroupParameters(group)
+                yield Unsuffix(parameters, group.suffix, (parameters,)), changed

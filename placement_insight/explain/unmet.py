@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 from functools import reduce
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
 from placement.core import capacity
-from placement.core.model import ProviderState
+from placement.core.model import SHARING_TRAIT, ProviderState
 from placement.core.request import RequestGroup
 from placement.core.requirement import (
     HasInventory,
@@ -57,16 +57,15 @@ class Beside:
     others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        match self.missing:
-            case Link.PROVIDER:
-                which = f"has {self.resource_class}"
-            case Link.SHARING_TRAIT:
-                which = "of the same aggregate has it, without the trait MISC_SHARES_VIA_AGGREGATE"
-            case Link.AGGREGATE:
-                which = "has it and shares it, with other aggregates"
-            case Link.TREE:
-                which = "has it, in another tree"
-        return f"{self.provider.name} {which}"
+        return f"{self.provider.name} {_LINKED[self.missing].format(self.resource_class)}"
+
+
+_LINKED: Final = {
+    Link.PROVIDER: "has {}",
+    Link.SHARING_TRAIT: f"of the same aggregate has it, without the trait {SHARING_TRAIT}",
+    Link.AGGREGATE: "has it and shares it, with other aggregates",
+    Link.TREE: "has it, in another tree",
+}
 
 
 @dataclass(frozen=True, slots=True)

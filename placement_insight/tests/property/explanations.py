@@ -10,10 +10,7 @@ from placement.tests.support.oracle import Oracle
 from placement_insight.explain.changes import (
     Drop,
 )
-from placement_insight.explain.explain import Question, explain
-from placement_insight.explain.model import (
-    Explanation,
-)
+from placement_insight.explain.explain import Explanation, Question, explain
 
 
 def explained(world: World, request: CandidateRequest, *, remedies: bool = False) -> Explanation:

@@ -7,7 +7,7 @@ TIMES_OF_DAY = {
     "audit.live_consumers": "the end of the grace period, compared with columns",
     "audit.live_sources": "when a list was read, compared with columns",
     "audit.report": "when an audit began, for readers",
-    "explain.model": "when a request was explained, for readers",
+    "explain.explain": "when a request was explained, for readers",
     "audit.identity.sql": "the oldest conflicts, compared with columns",
     "queries": "parameters such as 'yesterday'",
     "explain.records.http": "the hours of a summary, compared with columns",

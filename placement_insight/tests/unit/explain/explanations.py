@@ -5,10 +5,7 @@ import time
 from placement.core.search.deadline import Deadline
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
-from placement_insight.explain.explain import Question, explain
-from placement_insight.explain.model import (
-    Explanation,
-)
+from placement_insight.explain.explain import Explanation, Question, explain
 
 
 def explained(picture, query, version=MAX_VERSION, **options) -> Explanation:

@@ -141,7 +141,7 @@ def test_only_the_first_part_keeps_the_aggregate_of_a_tree():
 def test_a_group_of_several_classes_loses_its_suffix():
     first = remedies(GPUS, "resources1=VCPU:1,CUSTOM_GPU:1")[0]
     assert isinstance(first.change, Unsuffix)
-    assert first.change.group.suffix == "1"
+    assert first.change.group == "1"
     assert first.query == "resources=VCPU:1,CUSTOM_GPU:1"
 
 
