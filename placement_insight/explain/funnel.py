@@ -10,9 +10,8 @@ The order goes from the kind of host that is requested to its free capacity:
 5. groups together: amounts; ``group_policy=isolate``; every ``same_subtree``; below 1.29,
    one provider for each tree
 
-Stage 2 narrows the providers of a need step by step. A root is lost if no provider remains for it.
-Stage 3 checks every class separately among the remaining providers. If one provider lacks one
-class and another provider lacks another class, the root is therefore lost in stage 4.
+Stage 3 checks every class separately among the providers that stage 2 leaves: a root whose
+providers lack different classes is lost in stage 4.
 """
 
 from collections.abc import Callable
@@ -45,11 +44,9 @@ class Funnel:
     """The remaining roots while the requirements are applied, and the rows so far.
 
     ``roots`` has the hosts, and the sharing providers that the request names, or fits on if it
-    fits on no host.
-    ``lost_at`` has, for every lost root, the number of the row of the funnel that removed it, and
-    -1 for other providers.
-    ``named`` are the roots that the caller may mean: those that reach a provider of the trees that
-    the groups name, of as many of them as any root; all roots if the groups name none.
+    fits on no host. ``lost_at`` has the number of the row that removed a root, -1 if none did.
+    ``named`` are the roots that the caller may mean: those that reach as many as possible of the
+    trees that the groups name.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -185,6 +182,5 @@ class Funnel:
             if not self.left.any():
                 return
             contended = stage.contended if isinstance(joint, AmountTogether) else {}
-            requested = {name: sum(amounts.values()) for name, amounts in contended.items()}
-            facts = partial(provider_facts.of_stage, scene, stage, requested)
+            facts = partial(provider_facts.of_stage, scene, stage, list(contended))
             self._charge(joint, "", fitting_roots.of(stage, self.left), facts)

@@ -4,9 +4,9 @@
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate, product
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.columns import MAX_FREE
-from placement.core.snapshot.rows import Mask
+from placement.core.snapshot.rows import AmountArray, Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import facts
 from placement_insight.explain.groups import (
@@ -236,59 +236,58 @@ class OfClass:
 
 
 def of_stage(
-    scene: Scene, slotted: SlottedRequest, requested: Mapping[str, int], lost: Mask
+    scene: Scene, slotted: SlottedRequest, names: Iterable[str], lost: Mask
 ) -> facts.Facts:
     """Return the groups, and for a class the root that comes closest to serving all of them.
 
     The sum that is free, if it is less than the sum that the groups request; else the number of
     groups with the largest amount that fit, if it is less than the number of these groups.
     """
-    if not requested:
+    sums = [_sum(scene, slotted, name, _most(lost, scene.free[name])) for name in names]
+    if not sums:
         return facts.Facts()
-    sums = [_most(scene, slotted, name, amount, lost) for name, amount in requested.items()]
     short = [each for each in sums if each.free < each.needed]
     if not short:
-        uneven = (_most_groups(scene, slotted, name, lost) for name in requested)
+        uneven = (_most_groups(scene, slotted, each.resource_class, lost) for each in sums)
         short = [*filter(None, uneven)] or sums
     return replace(short[0], short=tuple(each.resource_class for each in short))
 
 
+def _most(lost: Mask, number: AmountArray) -> int:
+    return int(np.argmax(np.where(lost, number, -1)))
+
+
+def _sum(
+    scene: Scene,
+    slotted: SlottedRequest,
+    name: str,
+    root: int,
+    kind: Callable[..., facts.SumFacts] = facts.SumFacts,
+) -> facts.SumFacts:
+    """Return what the groups request of a class, and what is free in the tree of a root."""
+    needed = sum(dict(slot.resources).get(name, 0) for slot in slotted.slots)
+    counts = Counter(slot.resources for slot in slotted.slots if slot.resources)
+    groups = [facts.EqualGroups(dict(each), number) for each, number in counts.most_common()]
+    free, provider = int(scene.free[name][root]), named(scene.snapshot, root)
+    return kind(name, needed, free, provider, tuple(groups), (name,))
+
+
 def _most_groups(
     scene: Scene, slotted: SlottedRequest, name: str, lost: Mask
-) -> facts.PartsFacts | None:
+) -> facts.SumFacts | None:
     """Return how many of the groups with the largest amount of a class fit the best lost root."""
-    amounts = [dict(slot.resources).get(name, 0) for slot in slotted.slots]
-    largest = max(amounts)
+    largest = max(dict(slot.resources).get(name, 0) for slot in slotted.slots)
+    slots = [each for each in slotted.slots if (name, largest) in each.resources]
     column = scene.snapshot.columns[name]
-    needs = {
-        slot.need for slot, each in zip(slotted.slots, amounts, strict=True) if each == largest
-    }
-    able = reduce(np.logical_or, [scene.needs[each].meeting[0] for each in needs])
+    able = np.logical_or.reduce([scene.needs[each.need].meeting[0] for each in slots])
     groups_of_row = column.free.clip(0) // min(largest, MAX_FREE) * able[column.rows]
     fitting = sum_in_trees(scene.snapshot, column.rows, groups_of_row)
-    best = int(np.argmax(np.where(lost, fitting, -1)))
-    fits, needed = int(fitting[best]), amounts.count(largest)
+    best = _most(lost, fitting)
+    fits, needed = int(fitting[best]), len(slots)
     if fits >= needed:
         return None
-    total, provider = int(scene.free[name][best]), named(scene.snapshot, best)
-    values = name, sum(amounts), total, provider, _groups(slotted), (name,)
-    return facts.PartsFacts(*values, amount=largest, fitting_groups=fits, needed_groups=needed)
-
-
-def _groups(slotted: SlottedRequest) -> tuple[facts.EqualGroups, ...]:
-    """Return the distinct requests of groups with their number, in descending order."""
-    counts = Counter(slot.resources for slot in slotted.slots if slot.resources)
-    return tuple(facts.EqualGroups(dict(each), number) for each, number in counts.most_common())
-
-
-def _most(
-    scene: Scene, slotted: SlottedRequest, name: str, needed: int, lost: Mask
-) -> facts.SumFacts:
-    """Return the lost root whose tree has the largest free amount of a class."""
-    total = scene.free[name]
-    best = int(np.argmax(np.where(lost, total, -1)))
-    provider, groups = named(scene.snapshot, best), _groups(slotted)
-    return facts.SumFacts(name, needed, int(total[best]), provider, groups, short=(name,))
+    parts = partial(facts.PartsFacts, amount=largest, fitting_groups=fits, needed_groups=needed)
+    return _sum(scene, slotted, name, best, parts)
 
 
 def tree_amounts(
