@@ -78,11 +78,21 @@ def test_an_instance_is_on_its_host_once():
     assert lists(found) == ([], 3, [("doubled_consumer", "b")])
 
 
+def test_a_claim_on_which_no_server_can_run_is_an_orphan():
+    """A server without a claim on its host is on another host."""
+    types = {"types": ("INSTANCE", "MIGRATION"), "hosts": [("b", "cn2")]}
+    comparison = compared(consumer("m", "cn1", type="MIGRATION"), **types)
+    found = [(each.code, each.consumer) for each in comparison.of_consumers(with_orphans=True)]
+    assert found == [("orphaned_consumer", "m"), ("server_without_allocations", "b")]
+
+
 def test_a_host_whose_service_is_not_known_leaves_the_others_compared():
     of_nova = {"rack": NovaAggregate("rack 1", frozenset({"cn2"}))}
-    listed = {name: Hypervisor(name, is_down=False, is_disabled=False) for name in ("cn1", "cn2")}
-    providers = PROVIDERS._replace(aggregates={"cn1": ["rack"], "cn2": []})
-    unread, finding = aggregates(of_nova, listed, providers, lambda _: None)
+    listed = {name: Hypervisor(name) for name in ("cn1", "cn2", "numa")}
+    providers = PROVIDERS._replace(aggregates={"cn1": ["rack"]})
+    requested = []
+    unread, finding = aggregates(of_nova, listed, providers, requested.append)
+    assert requested == ["cn1"], "numa is in no aggregate"
     assert isinstance(unread, Unread)
     assert (finding.provider.uuid, [each.uuid for each in finding.missing]) == ("cn2", ["rack"])
 

@@ -2,12 +2,13 @@
 
 import threading
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 
 from placement import exception
 from placement.db.connections import bulkhead
-from placement.db.connections.bulkhead import Bulkhead, Wait
+from placement.db.connections.bulkhead import Bulkhead, Wait, before_lock
 from placement.tests.support.waiting import SECONDS_TO_WAIT, at_most
 
 
@@ -84,7 +85,7 @@ def test_after_a_refusal_writes_are_refused_at_once_until_one_that_waited_is_com
 def test_after_a_refusal_a_provider_that_others_wait_for_is_not_locked():
     limits = Bulkhead(2)
     wait = Wait(limits, [7], has_waited=True)
-    with limits.write(wait):
+    with limits.write(wait), limits.write(Wait(limits, [8])):
         limits.check_providers([7])
         refuse(limits)
         limits.check_providers([8])
@@ -101,6 +102,19 @@ def test_a_wait_is_an_attempt_if_the_providers_have_not_changed():
     outcomes = [(wait.has_ended(generations), wait.is_passed_on) for generations in ended]
     passed_on, is_attempt = (False, True), (True, False)
     assert outcomes == [passed_on, passed_on, is_attempt, passed_on, is_attempt]
+    assert not Wait(Bulkhead(2)).has_ended({}), "the first wait never counts"
+
+
+def test_a_write_that_has_waited_locks_what_others_wait_for():
+    limits = Bulkhead(2)
+    first, second, third = (Wait(limits, has_waited=waited) for waited in (True, True, False))
+    with limits.write(first), limits.write(second), limits.write(third):
+        before_lock(SimpleNamespace(info={"wait": first}), [7])
+        refuse(limits)
+        before_lock(SimpleNamespace(info={"wait": second}), [7])
+        with pytest.raises(exception.DatabaseUnavailable):
+            before_lock(SimpleNamespace(info={"wait": third}), [7])
+        before_lock(SimpleNamespace(info={}), [7])  # of a connection that does not write
 
 
 def test_all_threads_but_one_may_wait_for_their_commit():
