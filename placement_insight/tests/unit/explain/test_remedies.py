@@ -247,6 +247,7 @@ def test_the_limit_does_not_matter():
         for text in (query, f"{query}&limit=1")
     )
     assert first == second
+    assert remedies(world, f"{query}&limit=5")[0].query == "resources=VCPU:8&limit=5"
 
 
 def test_an_amount_without_bound_is_lowered():
