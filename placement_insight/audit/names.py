@@ -42,9 +42,10 @@ def similar_names(state: AuditedState) -> Iterator[SimilarNames]:
     for root in sorted(roots):
         name, first = root.name.lower(), short_name(root.name)
         groups[first if first in short else name].append(root.named)
-    for name, group in sorted(groups.items()):
+    for _, group in sorted(groups.items()):
         if len(group) > 1:
-            yield SimilarNames(providers=group, cause=f"all may be the host {name}")
+            host = min((each.name for each in group), key=len)
+            yield SimilarNames(providers=group, cause=f"all may be the host {host}")
 
 
 class LostParent(OfProvider, code="lost_parent", level=WARNING):

@@ -224,6 +224,11 @@ def test_names_that_may_be_one_host(names, similar):
         assert only(providers=rows).severity == "notice"
 
 
+def test_a_host_of_several_names_has_the_shortest_of_them():
+    rows = by_id(provider(1, "CN1.example.org"), provider(2, "Cn1"))
+    assert only(providers=rows).cause == "all may be the host Cn1"
+
+
 @pytest.mark.parametrize(
     ("name", "host"),
     [
