@@ -115,8 +115,8 @@ def summary(
     if not numbers and not skipped:
         return [_NOTHING]
     counts = [
-        (number, f"{' '.join(kind)}{_on(of_groups[kind], number)}")
-        for kind, number in numbers.items()
+        (number, f"{nouns(number, severity)} {code}{_on(of_groups[severity, code], number)}")
+        for (severity, code), number in numbers.items()
     ]
     first = aligned([*(counts or [(0, "findings")]), *((row.count, row.text) for row in skipped)])
     return [*first, *further(truncated)]

@@ -25,7 +25,7 @@ def missing(uuid, name):
 def test_the_classes_of_a_provider_are_listed_under_it():
     findings = [missing("uuid-1", "VCPU"), missing("uuid-1", "PGPU"), missing("uuid-2", "VCPU")]
     assert findings_text(findings, [], []).splitlines() == [
-        "3 error missing_inventory on 2 providers",
+        "3 errors missing_inventory on 2 providers",
         "",
         "error missing_inventory (removed): provider host1 (uuid-1)",
         "  VCPU: used 4",
@@ -69,7 +69,7 @@ def test_classes_without_a_provider_are_separate():
     ]
     text = findings_text(unused, ["unused_class"], [])
     assert text.splitlines() == [
-        "2 notice unused_class",
+        "2 notices unused_class",
         "unused_class: there are further findings, which are not listed",
         "",
         "notice unused_class: resource_class CUSTOM_A",

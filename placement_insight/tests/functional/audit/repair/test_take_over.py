@@ -95,7 +95,7 @@ def test_the_text_names_the_migration_and_its_host(run_audit, live, sources, mig
     source, _ = sources
     _, printed, _ = run_audit("--live", live(*running), *TYPES)
     assert f"migration {migrations[0]} with {source.name} ({source.uuid}): VCPU 1" in printed
-    assert "2 error allocations_on_other_host" in printed
+    assert "2 errors allocations_on_other_host" in printed
     assert "orphaned_consumer" not in printed.replace("for orphaned_consumer", "")
 
 
