@@ -116,6 +116,11 @@ def test_children_without_the_class_are_not_counted():
     assert explanation.funnel[0].facts.free == 32
 
 
+def test_a_group_that_no_single_provider_meets_is_spelled_once():
+    (row,) = explained("h VCPU=8\n  g CUSTOM_GPU=1", "resources1=VCPU:1,CUSTOM_GPU:1").funnel
+    assert row.text({}) == "no single provider for resources1=VCPU:1,CUSTOM_GPU:1"
+
+
 def test_more_devices_than_any_host_has():
     four = "&".join(f"resources{number}=CUSTOM_GPU:1" for number in range(1, 5))
     explanation = explained(NESTED, f"{four}&group_policy=isolate")

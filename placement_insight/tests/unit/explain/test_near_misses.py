@@ -422,3 +422,8 @@ def test_amounts_that_do_not_fit_together_are_listed_with_what_is_where(ports, t
     )
     (miss,) = explained(world, "&".join([*groups, "group_policy=none"])).near_misses
     assert miss.text({}) == text
+
+
+def test_a_provider_with_enough_in_another_unit_is_not_the_closest():
+    world = "h\n  a VCPU=5(step=2)\n  b VCPU=4"
+    assert lacks(world, "resources=VCPU:5") == {"h": ["capacity b"]}

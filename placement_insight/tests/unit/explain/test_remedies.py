@@ -102,6 +102,7 @@ def test_an_amount_that_several_providers_have_is_requested_in_groups():
         roots=1,
         query="resources=CUSTOM_GPU:1&resources1=CUSTOM_GPU:1&resources2=CUSTOM_GPU:1&group_policy=none",
     )
+    assert split.change.text({}) == "with 3 groups of CUSTOM_GPU:1"
     assert lowered.change == Lower("", "CUSTOM_GPU", to=1)
 
 
@@ -118,7 +119,8 @@ def test_an_amount_is_divided_as_the_providers_have_it(free, text, resources):
     world = "h1\n" + "\n".join(f"  g{n} VGPU={each}(max=4)" for n, each in enumerate(free))
     split = remedies(world, "resources=VGPU:5")[0]
     assert split.change.text({}) == text
-    assert split.change.document()["parts"] == len(resources)
+    document = split.change.document()
+    assert (document["parts"], document["to"]) == (len(resources), split.change.amounts[0])
     groups = [f"resources{number or ''}=VGPU:{each}" for number, each in enumerate(resources)]
     assert split.query.removesuffix("&group_policy=none") == "&".join(groups)
 
