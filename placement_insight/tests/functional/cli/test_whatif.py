@@ -338,11 +338,12 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
 
 
 def test_a_nova_that_does_not_respond_is_asked_once():
+    """It has as long for the list of a plan as the command allows."""
     asked = []
 
     class Session:
-        def get(self, url, **_):
-            asked.append(url)
+        def get(self, url, *, timeout, **_):
+            asked.append((url, timeout))
             raise ConnectTimeout
 
     class Names(CommandNames):
@@ -352,6 +353,7 @@ def test_a_nova_that_does_not_respond_is_asked_once():
             return "http://nova"
 
     names = Names(SimpleNamespace(client_manager=None))
+    names.seconds = 15
     assert (names.hosts_in("UNKNOWN"), names.migrations, names.groups_of(["a"])) == (
         (),
         None,
@@ -361,7 +363,7 @@ def test_a_nova_that_does_not_respond_is_asked_once():
     (sentence,) = names.missing_lists
     lists = "aggregates, migrations, server groups, servers, services"
     assert sentence.startswith(f"nova did not list its {lists}: ")
-    assert asked == ["http://nova/os-services?binary=nova-compute"]
+    assert asked == [("http://nova/os-services?binary=nova-compute", 15)]
 
 
 def test_a_part_of_the_server_groups_is_not_used():
