@@ -116,6 +116,6 @@ class RequestNotRecorded(PlacementException):
         "No request is recorded with the id {request_id}. Recorded are requests that "
         "found no candidates and claims that were refused, within the limits of [insight]; "
         "GET /insight/requests lists them. For other requests Placement may have returned "
-        "candidates, which Nova then filtered: search the log of nova-scheduler for the global "
-        "request id and 'Filter'."
+        "candidates. Then Nova filtered them (search the log of nova-scheduler for 'Filter'), or "
+        "hosts failed to build the server: GET /insight/changes?request_id={request_id}"
     )
