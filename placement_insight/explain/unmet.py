@@ -321,7 +321,7 @@ def _unmet(scene: Scene, closest: Closest, group: RequestGroup, lack: Lack) -> U
         case AmountTogether(name) as joint:
             own = _sum(scene, usable, name, joint.needed)
         case HasInventory() | InUnits() | IsFree() as amount:
-            own = _of_amount(snapshot, root, group, amount, row)
+            own = _of_amount(scene, root, group, amount, row)
             able = sum(amount.resource_class in each.inventories for each in usable)
             is_named = row != root and able > 1
             if isinstance(amount, HasInventory):
@@ -370,17 +370,18 @@ def _of_condition(
 
 
 def _of_amount(
-    snapshot: Snapshot,
+    scene: Scene,
     root: int,
     group: RequestGroup,
     requirement: HasInventory | InUnits | IsFree,
     row: int,
 ) -> UnmetFacts:
-    name, needed = requirement.resource_class, requirement.amount
+    snapshot, name, needed = scene.snapshot, requirement.resource_class, requirement.amount
     rows, states = snapshot.forest.members(root), snapshot.entries.state
     amounts = _amounts([states(row)], name, needed)
     if not isinstance(requirement, HasInventory):
-        together = tree_amounts(map(states, rows), name, needed)
+        (met,) = (each.needs[0].meeting[0] for each in scene.groups if each.requested == group)
+        together = tree_amounts((states(row) for row in rows if met[row]), name, needed)
         kind = NotFree if isinstance(requirement, IsFree) else NotInUnits
         return OnlyTogether(amounts, together) if together else kind(amounts)
     classes = tuple(each for each in group.resources if each in states(row).inventories)

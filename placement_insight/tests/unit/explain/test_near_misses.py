@@ -427,3 +427,20 @@ def test_amounts_that_do_not_fit_together_are_listed_with_what_is_where(ports, t
 def test_a_provider_with_enough_in_another_unit_is_not_the_closest():
     world = "h\n  a VCPU=5(step=2)\n  b VCPU=4"
     assert lacks(world, "resources=VCPU:5") == {"h": ["capacity b"]}
+
+
+@pytest.mark.parametrize(
+    ("required", "text"),
+    [
+        ("", "4 VGPU free on 2 providers, at most 3 on one in group 1"),
+        ("&required1=CUSTOM_T4", "gpu0: VGPU 3 of 4 in group 1"),
+    ],
+)
+def test_amounts_together_are_those_of_providers_that_meet_the_conditions(required, text):
+    world = """
+        cn1
+          gpu0 VGPU=3 +CUSTOM_T4
+          gpu1 VGPU=1
+    """
+    (miss,) = explained(world, f"resources1=VGPU:4{required}").near_misses
+    assert miss.text({}) == text
