@@ -20,7 +20,7 @@ _MOST_LINES: Final = 10
 SKIPPED: Final[Mapping[SkipReason, str]] = {
     "several_trees": "allocations on several hosts",
     "migration": "migrations",
-    "state": "Nova moves no server in this state: confirm or revert a resize, or end its task",
+    "state": "Nova moves no server in this state: end the resize, task, pause, rescue or error",
     "changed": "changed while they were read",
     "accelerator": "Nova migrates no server with an accelerator of Cyborg: shelve and unshelve it",
 }
