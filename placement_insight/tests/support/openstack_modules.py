@@ -17,7 +17,8 @@ _POINTS = importlib.metadata.entry_points()
 for group in _POINTS.groups:
     if group.startswith("openstack.") or group == "keystoneauth1.plugin":
         for point in _POINTS.select(group=group):
-            with suppress(ImportError):  # a plugin whose library is not installed
+            # a plugin whose library is not installed, such as lxml, which keystoneauth1 then uses
+            with suppress(ImportError, AttributeError):
                 importlib.import_module(point.module)
 # The first parser of a process reads the metadata of all installed packages.
 AuditPlacement(None, None).get_parser("")
