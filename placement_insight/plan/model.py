@@ -62,7 +62,7 @@ WAYS: Final[Mapping[str, tuple[Way, ...]]] = {
 
 
 class States(NamedTuple):
-    """What only Nova knows: its migrations, and servers that it does not move in any way."""
+    """What only Nova knows: its migrations, and the ways in which it moves some servers."""
 
     migrations: Collection[str]
     ways: Mapping[str, tuple[Way, ...]]
