@@ -33,7 +33,7 @@ class History(ChangeObserver):
         self, store: Store, rows: int, run: Callable[[Callable[[], None]], object] | None = None
     ) -> None:
         self._store, self._rows = store.writing_with(in_background=True), rows
-        self._run = run or _in_thread
+        self._run = run or in_thread
         self._prune_after = min(rows // 40, _MOST_EXCESS)
         self._unpruned = 0
         self._pruning = threading.Lock()
@@ -81,7 +81,8 @@ class History(ChangeObserver):
             self._pruning.release()
 
 
-def _in_thread(work: Callable[[], None]) -> None:
+def in_thread(work: Callable[[], None]) -> None:
+    """Do the work in a thread of its own: the request does not wait for it."""
     threading.Thread(target=work, daemon=True).start()
 
 

@@ -19,7 +19,7 @@ from placement.tests.functional.db.interleavings.stored import StoredRows
 from placement.tests.support.factories import claim, new_provider, statements
 from placement.tests.support.races import outcome_of
 from placement.tests.support.waiting import wait_until
-from placement_insight.history.observer import History
+from placement_insight.history.observer import History, in_thread
 from placement_insight.history.repairs import of_repair
 from placement_insight.history.sql import Filter, find, prune
 from placement_insight.tests.functional.audit.repair.interleavings.kinds import REPAIRS, UNDONE
@@ -141,7 +141,7 @@ def test_processes_that_end_early_remove_the_oldest(observed):
 
 def test_the_oldest_are_removed_in_another_thread(observed):
     others = {*threading.enumerate()}
-    store = observed.writing_with(observer=History(observed, 2))  # as in the service
+    store = observed.writing_with(observer=History(observed, 2, in_thread))
     host = new_provider(store, "host", VCPU=10_000)
     for number in range(9):
         claim(observed, str(UUID(int=number)), {host: {"VCPU": 1}})

@@ -43,7 +43,8 @@ def waitress(deployment):
 
 def uwsgi_of_one_process(deployment):
     http = (f"--http-socket={deployment.address}", "--add-header=Connection: close")
-    options = ("--module=placement.wsgi.api:application", "--threads=8")
+    # by default it closes the connection of a client that has not read for 4 seconds
+    options = ("--module=placement.wsgi.api:application", "--threads=8", "--socket-timeout=60")
     deployment.start(*uwsgi(*http, *options, workers=1))
 
 
