@@ -88,8 +88,8 @@ def closest(
             new_lacks = root.lacks(assignment)
             if not number:
                 shortest = new_lacks
-            elif any(lack.names for lack in new_lacks):
-                break  # a trait or aggregate added in the last round is forbidden elsewhere
+            elif any(not _names(lacks).isdisjoint(lack.names) for lack in new_lacks):
+                break  # a trait or aggregate that an earlier round added is forbidden elsewhere
             lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
             root = root.improved(new_lacks, assignment)
             if root.fits():
@@ -103,6 +103,10 @@ def closest(
     in_order = sorted(unmet, key=lambda lack: PLACES[type(lack.requirement)])
     usable = [world.entries.state(row) for row in first.usable_rows]
     return Closest(rows[0], in_order, usable, completeness, _distance(in_order, usable))
+
+
+def _names(lacks: Iterable[Lack]) -> frozenset[str]:
+    return frozenset[str]().union(*(lack.names for lack in lacks))
 
 
 def _distance(lacks: Iterable[Lack], usable: Iterable[ProviderState]) -> int:

@@ -444,3 +444,19 @@ def test_amounts_together_are_those_of_providers_that_meet_the_conditions(requir
     """
     (miss,) = explained(world, f"resources1=VGPU:4{required}").near_misses
     assert miss.text({}) == text
+
+
+def test_a_condition_that_is_missed_without_the_sum_is_listed_beside_it():
+    """The disk of the provider with the trait would do for a provider of the aggregate."""
+    world = """
+        host
+          all CUSTOM_DEVICE=1 DISK_GB=1 VCPU=1 @a
+            disk DISK_GB=1 +CUSTOM_RED
+    """
+    query = (
+        "resources=VCPU:1,DISK_GB:1,CUSTOM_DEVICE:1&required=CUSTOM_RED&member_of=@a"
+        "&resources1=VCPU:1&resources2=VCPU:1&resources3=VCPU:1,DISK_GB:1&group_policy=none"
+    )
+    (miss,) = explained(world, query).near_misses
+    missing = f"not in aggregate {aggregate_uuid('a')}, VCPU 1 of 4 together"
+    assert (miss.text({}), miss.completeness) == (missing, Completeness.CONFIRMED)
