@@ -37,7 +37,6 @@ from placement_insight.audit.model import (
     NotCompared,
     Offloaded,
     Place,
-    Resized,
     RunsOn,
     Skipped,
     Unread,
@@ -244,7 +243,7 @@ class Comparison:
             self.skipped[NotCompared, DoubledConsumer.code, LOST] += 1
         doubled = list(on_other_hosts(consumer, root, trees, self._live, self._providers))
         hypervisors_ = self._live.hypervisors
-        if doubled and isinstance(place, Moves):
+        if doubled and (isinstance(place, Moves) or place.is_resized):
             self.skipped[NotCompared, DoubledConsumer.code, MOVING] += 1
         elif doubled and isinstance(hypervisors_, Unread) and uuid in self._live.evacuated:
             self.skipped[NotCompared, DoubledConsumer.code, hypervisors_.reason] += 1
@@ -260,7 +259,7 @@ class Comparison:
         """Compare an instance without allocations in the tree of its host."""
         code, uuid, host = AllocationsOnOtherHost.code, consumer.uuid.lower(), place.host
         self._claimants.add(uuid, self._hosts.get(host), consumer)
-        if not isinstance(place, RunsOn | Resized):
+        if isinstance(place, Moves):
             self.skipped[NotCompared, code, MOVING] += 1
         elif trees.keys() & self._providers.lost:
             self.skipped[NotCompared, code, LOST] += 1
@@ -302,7 +301,7 @@ class Comparison:
         self._claimants.add(uuid, host, None)
         if uuid in self._providers.consumers_without_row:
             return  # another finding
-        if not isinstance(place, RunsOn | Resized):
+        if isinstance(place, Moves):
             self.skipped[NotCompared, code, MOVING] += 1
         elif place.host not in self._known_names:
             self.skipped[NotCompared, code, NO_PROVIDER] += 1

@@ -28,13 +28,15 @@ FOUND: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RunsOn:
-    """A server that stays on the provider with this name.
+    """A server on the provider with this name.
 
-    ``has_devices`` is whether its flavor has devices, None if this is not known.
+    ``has_devices`` is whether its flavor has devices, None if this is not known. A server that
+    ``is_resized`` has a second claim until its resize is confirmed or reverted.
     """
 
     host: str
     has_devices: bool | None = None
+    is_resized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,6 @@ class Moves:
     """A server on a host whose allocations are about to change."""
 
     host: str
-
-
-@dataclass(frozen=True, slots=True)
-class Resized(Moves):
-    """A server whose allocations on its host change when its resize is confirmed or reverted."""
-
-    has_devices: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

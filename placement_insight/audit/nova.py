@@ -32,7 +32,6 @@ from placement_insight.audit.model import (
     NovaAggregate,
     Offloaded,
     Place,
-    Resized,
     RunsOn,
     Unread,
 )
@@ -70,8 +69,7 @@ def _place(row: Response, *, is_moving: bool = False) -> Place:
         return NoHost()
     if has_task or status in _MOVING:
         return Moves(host)
-    kind = Resized if status == "VERIFY_RESIZE" else RunsOn
-    return kind(host, _has_devices(row.get("flavor")))
+    return RunsOn(host, _has_devices(row.get("flavor")), is_resized=status == "VERIFY_RESIZE")
 
 
 def _has_devices(flavor: object) -> bool | None:

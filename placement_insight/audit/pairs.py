@@ -79,9 +79,9 @@ class Claimants:
         match self._live.places.get(server):
             case _ if server in self.changed:
                 return Held(NOT_COMPARED)
-            case RunsOn() if is_without:
+            case RunsOn(is_resized=False) if is_without:
                 return server
-            case Moves() if is_without:
+            case RunsOn() | Moves() if is_without:
                 return Held(MOVING)
             case RunsOn() | Moves() if server in (self._placed if is_lost else self._unplaced):
                 return Held(LOST if is_lost else NO_PROVIDER)
