@@ -216,6 +216,7 @@ def listed_consumers(store, consumer):
     ("changed", "reason"),
     [
         ({"status": "MIGRATING"}, "nova is building, moving or changing the server"),
+        ({"status": "VERIFY_RESIZE"}, "nova is building, moving or changing the server"),
         ({"task_state": "migrating"}, "nova is building, moving or changing the server"),
         ({"status": "UNKNOWN"}, "a cell of nova is down"),
         ({}, "several migrations have a claim"),
