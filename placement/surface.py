@@ -52,9 +52,9 @@ class Reports:
         return nullcontext()
 
     def results_of(
-        self, request: "Request", claims: "Sequence[ConsumerClaim]" = ()
+        self, request: "Request", claims: "Sequence[ConsumerClaim]" = (), *providers: str
     ) -> AbstractContextManager[None]:
-        """Return a context that reports the refusal of a write, with its claims, and raises it."""
+        """Return a context that reports the refusal of a write of claims and of providers."""
         return nullcontext()
 
     def name_conflicts_of(

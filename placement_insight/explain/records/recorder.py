@@ -206,15 +206,15 @@ class Recorder:
             self._keys.clear()
         self._keys.add(key)
 
-    def found(self, *keys: str) -> None:
-        """Note what supersedes earlier requests, see ``model.Found``.  Never raises."""
+    def found(self, *keys: str, at: datetime) -> None:
+        """Note what supersedes requests before a time, see ``model.Found``.  Never raises."""
         if not self.is_enabled:
             return
         with self._counting:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
-            at = datetime.now(UTC).replace(tzinfo=None)
-            self._found |= dict.fromkeys(keys, (at, self._clock() + _SUPERSEDE_AFTER_SECONDS))
+            noted = at.replace(tzinfo=None), self._clock() + _SUPERSEDE_AFTER_SECONDS
+            self._found |= dict.fromkeys(keys, noted)
         self._supersede_later.start()
 
     def flush(self) -> None:

@@ -134,9 +134,8 @@ class OperatorReports(Reports):
 
     def candidates_found(self, request: Request) -> None:
         """Earlier requests with the same global request id are superseded by this one."""
-        global_request_id = request.context.global_request_id
-        if global_request_id:
-            self.recorder.found(global_request_id)
+        if global_request_id := request.context.global_request_id:
+            self.recorder.found(global_request_id, at=datetime.now(UTC))
 
     def empty_response(
         self, request: Request, snapshot: Snapshot, candidate_request: CandidateRequest
@@ -228,13 +227,16 @@ class OperatorReports(Reports):
         self._record(request, at, facts._replace(subject=subject))
 
     @contextmanager
-    def results_of(self, request: Request, claims: Sequence[ConsumerClaim] = ()) -> Iterator[None]:
+    def results_of(
+        self, request: Request, claims: Sequence[ConsumerClaim] = (), *providers: str
+    ) -> Iterator[None]:
         """A context that logs, records and counts the refusal of a write, and raises it.
 
         It is logged after the response, because names of providers that the write did not read are
         read from the database. A write that is accepted supersedes the lost races of its
-        consumers, or of the consumer or provider in the path.
+        consumers and providers that were lost before it began.
         """
+        began = datetime.now(UTC)
         try:
             yield
         except refusals.REFUSALS as error:
@@ -246,7 +248,8 @@ class OperatorReports(Reports):
                 request.services.observer.count(REFUSED_CLAIMS, refusal.code, resource_class)
             self._after(request, self._refused, refusal, claims, error.provider_names)
             raise
-        self.recorder.found(*(claim.consumer_uuid for claim in claims), *request.route.values())
+        consumers = (claim.consumer_uuid for claim in claims)
+        self.recorder.found(*consumers, *providers, *request.route.values(), at=began)
 
     def _refused(
         self,
@@ -274,7 +277,8 @@ class OperatorReports(Reports):
         kind = REFUSED_CLAIM if claims else REFUSED_WRITE
         kind, level = (LOST_RACE, logging.INFO) if refusal.is_race else (kind, logging.WARNING)
         LOG.log(level, "%s, %s: %s (%s)", _LINES[kind], _id(request), sentence, refusal.line())
-        written = (owner.consumer_uuid if owner else provider) if refusal.is_race else None
+        raced = (provider, owner.consumer_uuid if owner else "", *request.route.values())
+        written = next(filter(None, raced), None) if refusal.is_race else None
         facts = _Facts(
             *(kind, refusal.code, json.dumps(explanation)),
             equal=(written or provider or None, subject),

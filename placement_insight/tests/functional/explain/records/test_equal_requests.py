@@ -236,7 +236,7 @@ def test_candidates_of_another_process_supersede_a_record(store, other_store):
     store.write(add, [equal(at, 1)])
     store.write(add, [equal(at, 2)])
     recorder = Recorder(other_store, RecorderSettings())
-    recorder.found("global-1")
+    recorder.found("global-1", at=datetime.now(UTC))
     recorder.flush()
     (found,) = find(store, RecordedFilter())
     assert (found.requests, found.superseded) == (2, 1)

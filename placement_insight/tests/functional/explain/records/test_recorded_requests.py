@@ -10,12 +10,12 @@ import requests
 import sqlalchemy as sa
 import webtest
 
-from placement import db_api, deploy
+from placement import db_api, deploy, exception
 from placement.db import tables
 from placement.db.settings import DatabaseSettings
 from placement.db.store import Store
 from placement.microversion import MAX_VERSION
-from placement.objects import inventory
+from placement.objects import allocation, inventory
 from placement.tests.support import loggers
 from placement.tests.support.processes import STOP_TIMEOUT_SECONDS, ApiProcess
 from placement.tests.support.stores import replaced_store
@@ -293,6 +293,52 @@ def test_a_release_supersedes_a_lost_race(http):
     put(http, claim(1), 204)
     put(http, claim(2, generation=7), 409)
     http.delete(f"/allocations/{CONSUMER}", headers=LATEST)
+    assert [request["is_superseded"] for request in recorded(http)] == [True]
+
+
+def test_a_reshape_supersedes_the_lost_races_of_its_providers(http):
+    """A reshape that lost is about the provider, although it has a claim."""
+
+    def reshape(generation, status):
+        inventories = {"resource_provider_generation": generation, "inventories": {}}
+        released = claim() | {"allocations": {}}
+        body = {"inventories": {HOST: inventories}, "allocations": {CONSUMER: released}}
+        http.post_json("/reshaper", body, headers=LATEST, status=status)
+
+    reshape(7, 409)
+    http.post_json("/allocations", {CONSUMER: claim()}, headers=LATEST)
+    assert [request["is_superseded"] for request in recorded(http)] == [False]
+    http.delete(f"/allocations/{CONSUMER}", headers=LATEST)
+    generation = http.get(f"/resource_providers/{HOST}", headers=LATEST).json["generation"]
+    reshape(generation, 204)
+    assert [request["is_superseded"] for request in recorded(http)] == [True]
+
+
+def test_the_write_that_won_a_race_does_not_supersede_it(http, monkeypatch):
+    """It ends after the one that lost, but it began before: the client did not repeat it."""
+    replace_allocations = allocation.replace
+
+    def replace_slowly(*arguments):
+        monkeypatch.setattr(allocation, "replace", replace_allocations)
+        replace_allocations(*arguments)
+        put(http, claim(2), 409)
+
+    monkeypatch.setattr(allocation, "replace", replace_slowly)
+    put(http, claim(1), 204)
+    assert [request["is_superseded"] for request in recorded(http)] == [False]
+    put(http, claim(2, generation=1), 204)
+    assert [request["is_superseded"] for request in recorded(http)] == [True]
+
+
+def test_a_write_that_meets_concurrent_writes_is_superseded_by_the_next(http, monkeypatch):
+    def conflict(*_arguments):
+        raise exception.Conflict
+
+    with monkeypatch.context() as context:
+        context.setattr(inventory, "update", conflict)
+        change_inventory(http, 1, 409)
+    assert [request["is_superseded"] for request in recorded(http)] == [False]
+    change_inventory(http, 1, 200)
     assert [request["is_superseded"] for request in recorded(http)] == [True]
 
 

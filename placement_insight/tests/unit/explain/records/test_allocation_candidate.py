@@ -83,7 +83,7 @@ class Kept:
     def awaited(self, report):
         return report
 
-    def found(self, global_request_id: str) -> None:
+    def found(self, global_request_id: str, **_at: object) -> None:
         self.superseding.append(global_request_id)
 
     def record(self, record: RecordedRequest) -> None:

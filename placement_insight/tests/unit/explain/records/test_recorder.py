@@ -97,7 +97,7 @@ def unlimited(store, clock):
 
 def test_requests_are_superseded_for_five_seconds_whatever_the_time_of_day(store, recorder, clock):
     """Other processes may write their counts in this time."""
-    recorder.found("global-1")
+    recorder.found("global-1", at=datetime.now(UTC))
     for _ in range(3):
         recorder.flush()
         clock.now += 4
@@ -210,7 +210,7 @@ def test_keys_of_equal_and_superseded_requests_take_limited_memory(store, clock,
     recorder = new_recorder(store, clock, 1000, lambda *_: None)
     for number in range(4):
         recorder.record(record(number))
-        recorder.found(f"global-{number}")
+        recorder.found(f"global-{number}", at=datetime.now(UTC))
     recorder.flush()
     assert len(recorder._keys) == 1
     assert store.superseding == [["global-3"]]
@@ -221,7 +221,7 @@ def test_keys_of_equal_and_superseded_requests_take_limited_memory(store, clock,
 
 def storm(recorder, number):
     """Accept one write, and refuse three, more than the rate admits."""
-    recorder.found(f"consumer-{number}")
+    recorder.found(f"consumer-{number}", at=datetime.now(UTC))
     for each in range(3):
         recorder.record(record(3 * number + each))
 
@@ -328,8 +328,8 @@ def test_an_accepted_write_succeeds_where_no_thread_can_be_started(store, clock)
         raise RuntimeError("can't start new thread")
 
     recorder = Recorder(store, RecorderSettings(), clock, clock, call_after)
-    recorder.found("global-1")
-    recorder.found("global-2")
+    recorder.found("global-1", at=datetime.now(UTC))
+    recorder.found("global-2", at=datetime.now(UTC))
     assert started == [5.0, 5.0]
     recorder.flush()
     assert store.superseding == [["global-1", "global-2"]]
