@@ -79,6 +79,7 @@ def recorded(document: Response, names: Names, openstack: str) -> dict[str, obje
     columns = ("kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "at")
     equal = ("count", "first_at", "last_at", "superseded")
     fields = {name: document[name] for name in (*columns, *equal)}
+    fields["explained_at"] = document["explanation"].get("at", document["first_at"])
     if document["is_superseded"]:
         fields["superseded"] = Shown(document["superseded"], lambda _: SUPERSEDED)
     if document["kind"] == "no_candidates" and "funnel" in document["explanation"]:

@@ -178,7 +178,8 @@ function RequestPanel({ request }: { request: RecordedRequest }) {
             <dt>Equal requests</dt>
             <dd>
               {times(request.count)} from {dateTime(request.first_at)} to{" "}
-              {dateTime(request.last_at)}
+              {dateTime(request.last_at)}, explained at{" "}
+              {dateTime(request.explanation?.at ?? request.first_at)}
               {request.superseded > 0 && `, ${decimal(request.superseded)} of them superseded`}
             </dd>
           </>

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from prettytable import PrettyTable
 
-from placement_insight.cli import allocation, tables
+from placement_insight.cli import allocation, explanation, tables
 from placement_insight.cli.allocation import ListAllocationRequest
 from placement_insight.cli.cells import Shown, facts
 from placement_insight.fitted_tables import broken_columns, fitted, fitted_lines, shortened
@@ -195,3 +195,14 @@ def test_a_recorded_claim_without_a_sentence_is_listed_with_its_parts():
     listed = allocation._request({"claim": claim, "explanation": {}}, None)
     assert listed.human_readable() == facts(claim).human_readable() != facts({}).human_readable()
     assert listed.machine_readable() == claim
+
+
+@pytest.mark.parametrize(("own_time", "explained_at"), [({}, "02:14"), ({"at": "02:10"}, "02:10")])
+def test_the_time_of_an_explanation_is_shown_beside_that_of_the_request(own_time, explained_at):
+    """Equal requests of an hour have the explanation of the first one."""
+    names = ["kind", "reason", "request_id", "global_request_id", "project_id", "user_id", "query"]
+    times = {"at": "02:50", "first_at": "02:14", "last_at": "02:59"}
+    counts = {"count": 9, "superseded": 0, "is_superseded": False}
+    document = dict.fromkeys(names, "") | times | counts | {"explanation": own_time}
+    fields = explanation.recorded(document, {}, "openstack")
+    assert (fields["at"], fields["explained_at"]) == ("02:50", explained_at)
