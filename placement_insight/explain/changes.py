@@ -123,7 +123,7 @@ class _OfAmount(_InGroup):
     resource_class: str
 
     def _amount(self, amount: object, names: Names) -> str:
-        where = "" if self.alike else in_group(self.group, names)
+        where = "" if self.alike else in_group(names, self.group)
         return f"{self.resource_class}:{amount}{where}"
 
     def _document(self, change: str, **fields: object) -> Json:
@@ -175,7 +175,7 @@ class Separate:
     groups: int
 
     def text(self, names: Names) -> str:
-        amounts = (f"{amount.value()}{in_group(group, names)}" for group, amount in self.moved)
+        amounts = (f"{amount.value()}{in_group(names, group)}" for group, amount in self.moved)
         to = "another group" if self.groups == 1 else "other groups"
         return f"with {' and '.join(amounts)} moved to {to}"
 

@@ -303,8 +303,9 @@ class _Root:
             else:
                 yield from self._at_root_or(failed, group, row)
             for amount in need.amounts:
-                present = amount.present
-                fails = (~present, present & ~amount.unit, present & ~amount.free)
+                # a missing sum has the amounts of all groups
+                present, is_summed = amount.present, amount.resource_class in waived
+                fails = (~present, present & ~amount.unit, present & ~amount.free & ~is_summed)
                 for requirement, is_failed in zip(amount.requirements, fails, strict=True):
                     if is_failed[row]:
                         yield Lack(requirement, group.suffix, uuids[row])

@@ -286,7 +286,8 @@ class EqualGroups:
         amounts = " + ".join(
             name if amount == 1 else f"{amount} {name}" for name, amount in self.resources.items()
         )
-        return f"{self.groups} x {amounts}" if self.groups > 1 else amounts
+        each = f"({amounts})" if len(self.resources) > 1 else amounts
+        return f"{self.groups} x {each}" if self.groups > 1 else amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +323,14 @@ class PartsFacts(SumFacts):
         return f"best: {self.provider.name} fits {self.fitting_groups} of {wanted}"
 
 
-def in_group(suffix: str, names: Names) -> str:
-    """Return where a requirement of a group is, empty for the unsuffixed group."""
-    return f" in group {names.get(suffix, suffix)}" if suffix else ""
+def in_group(names: Names, *suffixes: str) -> str:
+    """Return where a requirement of one or several groups is, empty for the unsuffixed group.
+
+    >>> in_group({}, "1"), in_group({}, "1", "2", "3")
+    (' in group 1', ' in groups 1, 2, 3')
+    """
+    listed = ", ".join(names.get(suffix, suffix) for suffix in suffixes)
+    return f" in {'group' if len(suffixes) == 1 else 'groups'} {listed}" if listed else ""
 
 
 def outside(
@@ -384,7 +390,7 @@ class FunnelRow:
         """Return the reason in words."""
         phrase = self.facts.phrase() or self.requirement.unmet(names)
         is_whole = isinstance(self.requirement, OneProvider)
-        return phrase + ("" if is_whole else in_group(self.group, names))
+        return phrase + ("" if is_whole else in_group(names, self.group))
 
     def document(self, names: Names) -> Json:
         """Return the row as a JSON object."""

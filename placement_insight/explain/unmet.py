@@ -1,7 +1,7 @@
 """Near misses: what a root lacks, with its facts, words and JSON."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from functools import reduce
 from typing import Any, Final, TypeAlias, cast
@@ -121,7 +121,7 @@ class SumIsShort(OfAmount):
         if amounts.free < amounts.needed:
             return f"{amounts} together"
         needed = (
-            f"{group.resources[name]}{facts.in_group(group.suffix, names)}"
+            f"{group.resources[name]}{facts.in_group(names, group.suffix)}"
             for group in groups
             if name in group.resources
         )
@@ -208,9 +208,12 @@ class Unmet:
     is_named: bool
     change: str = ""
 
-    def text(self, names: Names) -> str:
-        """Return the requirement as amounts, or in words if it has no amounts."""
-        where, provider = facts.in_group(self.group, names), self.provider.name
+    def text(self, names: Names, groups: Iterable[str] = ()) -> str:
+        """Return the requirement as amounts, or in words if it has no amounts.
+
+        ``groups`` are the suffixes of all groups that lack the same, if they are several.
+        """
+        where, provider = facts.in_group(names, *(groups or (self.group,))), self.provider.name
         at = f"{provider}: " if self.is_named else ""
         match self.facts:
             case UnusedTrait(other):
@@ -275,8 +278,15 @@ class NearMiss:
     completeness: Completeness
 
     def text(self, names: Names) -> str:
-        """Return the requirements in words, and that all others are met if it is one condition."""
-        lacks = dict.fromkeys(unmet.text(names) for unmet in self.unmet)
+        """Return the requirements in words, and that all others are met if it is one condition.
+
+        What several groups with a suffix lack is listed once.
+        """
+        equal: dict[tuple[bool, str], dict[str, Unmet]] = {}
+        for unmet in self.unmet:
+            key = bool(unmet.group), replace(unmet, group="").text(names)
+            equal.setdefault(key, {})[unmet.group] = unmet
+        lacks = [next(iter(each.values())).text(names, each) for each in equal.values()]
         is_complete = self.completeness is Completeness.CONFIRMED
         is_all = len(lacks) == 1 and is_complete and not isinstance(self.unmet[0].facts, OfAmount)
         return ", ".join(lacks) + ("; everything else fits" if is_all else "")

@@ -345,3 +345,11 @@ def test_the_largest_groups_do_not_fit_although_the_sum_is_free():
     (row,) = explanation.document()["funnel"]
     assert row["text"] == "3 x 2 CUSTOM_GPU + CUSTOM_GPU together"
     assert row["note"] == "best: h2 fits 2 of 3 x 2 CUSTOM_GPU"
+
+
+def test_several_amounts_of_equal_groups_are_in_parentheses():
+    world = "h CUSTOM_FPGA=9\n  p1 CUSTOM_EGR=6 CUSTOM_IGR=6"
+    groups = "&".join(f"resources{each}=CUSTOM_EGR:4,CUSTOM_IGR:2" for each in (1, 2))
+    query = f"resources=CUSTOM_FPGA:1&{groups}&group_policy=none"
+    (row,) = explained(world, query).document()["funnel"]
+    assert row["text"] == "2 x (4 CUSTOM_EGR + 2 CUSTOM_IGR) + CUSTOM_FPGA together"

@@ -86,7 +86,22 @@ def test_what_is_lacking_after_other_changes_is_named_as_it_is_now():
     )
     (missing,) = lacks(world, query).values()
     amounts = [lack for lack in missing if not lack.startswith("trait")]
-    assert amounts == ["no_inventory b", "no_inventory a", "no_inventory b", "combined h"]
+    assert amounts == ["no_inventory b", "no_inventory a", "combined h"]
+
+
+def test_what_several_groups_lack_is_listed_once():
+    """An amount that each of them lacks is part of their sum."""
+    world = "h VCPU=8"
+    query = "resources1=VCPU:9&required1=CUSTOM_OFF&resources2=VCPU:9&required2=CUSTOM_OFF"
+    for suffix in "34":
+        query += f"&resources{suffix}=CUSTOM_FPGA:1&required{suffix}=CUSTOM_OFF"
+    (miss,) = explained(world, f"{query}&group_policy=none").near_misses
+    assert miss.completeness is Completeness.CONFIRMED
+    assert miss.text({"4": "four"}) == (
+        "no trait CUSTOM_OFF in groups 1, 2, 3, four, "
+        "no inventory of CUSTOM_FPGA in groups 3, four, "
+        "VCPU 8 of 18 together, CUSTOM_FPGA 0 of 2 together"
+    )
 
 
 def test_one_aggregate_of_the_root_can_be_all_that_several_providers_lack():
