@@ -49,9 +49,9 @@ class CapacityFacts:
 class TreeAmounts:
     """The free amounts of a class in one tree, which together are enough and alone are not.
 
-    ``providers`` is the number of providers with free capacity, ``largest`` the largest amount,
-    ``groups`` the fewest groups in which the providers have the amount. ``provider`` is the root
-    in a row of the funnel.
+    ``providers`` is the number of providers with free capacity, ``largest`` the largest amount
+    that one of them allows, ``groups`` a lower bound of the groups that have the amount on these
+    providers. ``provider`` is the root in a row of the funnel.
     """
 
     free: int
@@ -61,16 +61,10 @@ class TreeAmounts:
     provider: ProviderName | None = None
 
     def together(self, name: str) -> str:
-        """Return what the providers have together, and the most that one of them has.
-
-        Of a root in a row of the funnel, also the number of groups to request it in.
-        """
-        text = (
-            f"{self.free} {name} free on {self.providers} providers, at most {self.largest} on one"
-        )
-        if self.provider is None:
-            return text
-        return f"{self.provider.name} has {text}: request them in {self.groups} groups"
+        """Return what the providers have together, and the most that one of them has."""
+        root = f"{self.provider.name} has " if self.provider else ""
+        free = f"{self.free} {name} free on {self.providers} providers"
+        return f"{root}{free}, at most {self.largest} on one"
 
 
 # --- facts of a row of the funnel

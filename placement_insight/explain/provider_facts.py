@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate, product
+from math import gcd
 from typing import TypeVar
 
 import numpy as np
@@ -293,13 +294,24 @@ def _most_groups(
 def tree_amounts(
     providers: Iterable[ProviderState], name: str, needed: int
 ) -> facts.TreeAmounts | None:
-    """Return the free amounts of providers that have the needed amount only together."""
-    amounts = (capacity.allocatable(*usage) for usage in usages(providers, name))
-    free = sorted((amount for amount in amounts if amount > 0), reverse=True)
-    if sum(free) < needed or free[0] >= needed:
+    """Return the free amounts of providers that have the needed amount only together.
+
+    Their units admit parts of it.
+    """
+    having = [each for each in usages(providers, name) if _largest(*each) > 0]
+    most = sorted((_largest(*each) for each in having), reverse=True)
+    steps = gcd(*(inventory.step_size for inventory, _ in having))
+    if sum(most) < needed or most[0] >= needed or needed % steps:
         return None
-    groups = 1 + sum(total < needed for total in accumulate(free))
-    return facts.TreeAmounts(sum(free), len(free), free[0], groups)
+    free = sum(capacity.free(*each) for each in having)
+    groups = 1 + sum(total < needed for total in accumulate(most))
+    return facts.TreeAmounts(free, len(most), most[0], groups)
+
+
+def _largest(inventory: Inventory, used: int) -> int:
+    """Return the largest amount of one allocation that the units admit, 0 if none."""
+    largest = capacity.allocatable(inventory, used) // inventory.step_size * inventory.step_size
+    return largest if largest >= inventory.min_unit else 0
 
 
 def usages(providers: Iterable[ProviderState], name: str) -> Iterator[tuple[Inventory, int]]:

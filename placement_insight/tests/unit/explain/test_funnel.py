@@ -164,18 +164,36 @@ def test_devices_of_one_host_are_added_up_if_none_is_enough():
     tree = row.facts.tree
     assert (tree.free, tree.providers, tree.largest) == (3, 3, 1)
     assert explanation.document()["funnel"][-1]["note"].endswith(
-        "h1 has 3 CUSTOM_GPU free on 3 providers, at most 1 on one: request them in 2 groups"
+        "h1 has 3 CUSTOM_GPU free on 3 providers, at most 1 on one"
     )
     unlike = "h1\n  a CUSTOM_GPU=1\n  b CUSTOM_GPU=3\n  c CUSTOM_GPU=2"
     assert explained(unlike, "resources=CUSTOM_GPU:5").funnel[-1].facts.tree.largest == 3
 
 
-def test_the_groups_to_request_are_as_many_as_the_free_amounts_need():
+@pytest.mark.parametrize(
+    ("units", "most"),
+    [
+        ("step=4", 8),
+        ("max=4", None),
+        ("max=6", 6),
+        ("max=6, step=4", None),
+        ("max=7, step=6", 6),
+        ("max=6, step=5", None),
+        ("max=6, min=7", None),
+    ],
+)
+def test_devices_are_added_up_in_their_units(units, most):
+    """All of it is free, but one allocation has at most what the units of a provider admit."""
+    world = f"h\n  a VGPU=8({units})\n  b VGPU=8({units})"
+    (row,) = explained(world, "resources=VGPU:12").document()["funnel"]
+    text = f"h has 16 VGPU free on 2 providers, at most {most} on one"
+    assert row["note"].endswith(text) is bool(most)
+
+
+def test_the_groups_are_at_least_as_many_as_the_free_amounts_need():
     world = "h1\n  a VCPU=6\n  b VCPU=1\n  c VCPU=1\n  d VCPU=1"
     (row,) = explained(world, "resources=VCPU:8").document()["funnel"]
-    assert row["note"].endswith(
-        "h1 has 9 VCPU free on 4 providers, at most 6 on one: request them in 3 groups"
-    )
+    assert row["note"].endswith("h1 has 9 VCPU free on 4 providers, at most 6 on one")
     groups = "resources1=VCPU:6&resources2=VCPU:1&resources3=VCPU:1"
     assert explained(world, f"{groups}&group_policy=none").fits == 1
 
