@@ -75,9 +75,13 @@ class NoAmounts:
 
 @dataclass(frozen=True, slots=True)
 class UnusedTrait:
-    """A provider has the trait, which counts only at providers of the amounts: it is none."""
+    """A provider has the trait, which counts only at providers of the amounts: it is none.
+
+    Or it ``supplies`` some of them, but does not have all of the other traits of the group.
+    """
 
     unused: facts.ProviderName
+    supplies: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +220,9 @@ class Unmet:
         where, provider = facts.in_group(names, *(groups or (self.group,))), self.provider.name
         at = f"{provider}: " if self.is_named else ""
         match self.facts:
-            case UnusedTrait(other):
-                traits = " or ".join(self.names)
-                text = f"{other.name} has {traits}, but supplies none of the amounts"
+            case UnusedTrait(other, supplies):
+                but = "not all of the other traits" if supplies else "supplies none of the amounts"
+                text = f"{other.name} has {' or '.join(self.names)}, but {but}"
             case OnlyTogether(amounts, tree):
                 text = tree.together(amounts.resource_class) + where
             case Apart(_, beside):
@@ -372,10 +376,11 @@ def _of_condition(
     met, states = condition.providers(snapshot), snapshot.entries.state
     meeting = [row for row in snapshot.forest.members(root) if met[row]]
     serving = [row for row in meeting if states(row).inventories.keys() & group.resources.keys()]
-    if isinstance(condition, RequiredTrait) and not group.suffix and not serving:
-        having = (row for row in meeting if not states(row).traits.isdisjoint(names))
+    is_joint = isinstance(condition, RequiredTrait) and not group.suffix
+    if is_joint and (not serving or len(group.resources) > 1):
+        having = (row for row in serving or meeting if not states(row).traits.isdisjoint(names))
         if (row := next(having, None)) is not None:
-            return UnusedTrait(named(snapshot, row)), True
+            return UnusedTrait(named(snapshot, row), bool(serving)), True
     return NoAmounts(), bool(serving if condition.is_forbidding else meeting)
 
 
@@ -436,7 +441,7 @@ def _beside(snapshot: Snapshot, root: int, name: str, group: RequestGroup) -> Be
     own = frozenset[str]().union(*(state.inventories for state in states))
     same = (mask_of(snapshot.column(each).rows, snapshot.size) for each in own)
     pools = having & ~reduce(np.logical_or, same, sharing)
-    is_host = bool(group.suffix) or not own.isdisjoint(group.resources)
+    is_host = bool(snapshot.hosts[root] and (group.suffix or not own.isdisjoint(group.resources)))
     for link, rows in (
         (Link.SHARING_TRAIT, pools & in_aggregates & is_host),
         (Link.TREE, having & in_aggregates & sharing & is_in_tree),

@@ -309,6 +309,21 @@ def lines(picture, query):
     return {miss["name"]: miss["text"] for miss in document["near_misses"]}
 
 
+def test_a_provider_with_one_of_two_traits_is_named():
+    world = "h VCPU=8\n  a CUSTOM_GPU=1(used=1) +CUSTOM_ON\n  b CUSTOM_GPU=1 +CUSTOM_OFF"
+    query = "resources=VCPU:1,CUSTOM_GPU:1&required=CUSTOM_OFF,CUSTOM_ON"
+    assert lines(world, query)["h"] == (
+        "a has CUSTOM_ON, but not all of the other traits; everything else fits"
+    )
+
+
+def test_a_sharing_provider_that_is_named_is_no_host():
+    """No host shares what a sharing provider does not have."""
+    world = f"pool DISK_GB=8 @a +{SHARING_TRAIT}\nh VCPU=8 @a"
+    query = "resources=VCPU:1,DISK_GB:1&in_tree=$pool"
+    assert lines(world, query) == {"pool": "no inventory of VCPU"}
+
+
 @pytest.mark.parametrize("amounts", ["VCPU:1", "VCPU:1,CUSTOM_GPU:1"])
 def test_a_trait_does_not_count_on_a_root_that_supplies_nothing(amounts):
     world = "root +CUSTOM_OFF\n  a VCPU=8\n  b CUSTOM_GPU=1\nother VCPU=8\n  c CUSTOM_GPU=1"
