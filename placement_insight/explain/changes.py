@@ -168,20 +168,26 @@ class Split(_OfAmount):
 
 @dataclass(frozen=True, slots=True)
 class Separate:
-    """Classes, each with the suffix of its group, are requested in a number of new groups."""
+    """Classes, each with the suffix of its group, are requested in a number of new groups.
+
+    ``loses_traits`` is whether the new groups do not have the traits that their groups require.
+    """
 
     size: ClassVar = 0
     moved: tuple[tuple[str, Amount], ...]
     groups: int
+    loses_traits: bool
 
     def text(self, names: Names) -> str:
         amounts = (f"{amount.value()}{in_group(names, group)}" for group, amount in self.moved)
         to = "another group" if self.groups == 1 else "other groups"
+        to += " without its traits" if self.loses_traits else ""
         return f"with {' and '.join(amounts)} moved to {to}"
 
     def document(self) -> Json:
         requirements = [amount.spelled(group) for group, amount in self.moved]
-        return {"change": "separate", "moved": requirements}
+        loses = {"loses_traits": True} if self.loses_traits else {}
+        return {"change": "separate", "moved": requirements, **loses}
 
 
 @dataclass(frozen=True, slots=True)

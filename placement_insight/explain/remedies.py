@@ -392,16 +392,18 @@ def separated(
     choices = range(max(map(len, kinds), default=1))
     for stays in (None, *choices):
         unused = _unused_suffixes(request)
-        groups, moved = list[RequestGroup](), list[tuple[str, Amount]]()
+        groups, moved, loses_traits = list[RequestGroup](), list[tuple[str, Amount]](), False
         dropped = () if stays is None else (RequiredTrait,)
         for group, (*others,) in zip(request.groups, kinds, strict=True):
             groups.append(replace(group, resources=others.pop((stays or 0) % len(others))))
             kept = tuple(each for each in group.requirements if not isinstance(each, dropped))
             groups += (RequestGroup(next(unused), other, kept) for other in others)
             moved += ((group.suffix, Amount(*item)) for other in others for item in other.items())
+            loses_traits |= bool(others) and kept != group.requirements
         if moved:
             added = len(groups) - len(request.groups)
-            yield Separate(tuple(moved), added), replace(request, groups=tuple(groups))
+            change = Separate(tuple(moved), added, loses_traits=loses_traits)
+            yield change, replace(request, groups=tuple(groups))
 
 
 def _by_kind(group: RequestGroup, kind_of: Callable[[str], object]) -> Sequence[Mapping[str, int]]:
@@ -418,14 +420,16 @@ def _unused_suffixes(request: CandidateRequest) -> Iterator[str]:
 
 
 def without_suffix(request: CandidateRequest) -> Iterator[tuple[Unsuffix, CandidateRequest]]:
-    """Yield the request in which a suffixed group of several classes is unsuffixed.
+    """Yield the request in which a suffixed group is unsuffixed.
 
-    A request that has an unsuffixed group, or names the suffix in another parameter, is left out.
+    It has several classes, or the root can be in its aggregates. A request that has an unsuffixed
+    group, or names the suffix in another parameter, is left out.
     """
     named = frozenset[str]().union(*request.named_groups)
     if all(group.suffix for group in request.groups):
         for group in request.groups:
-            if len(group.resources) > 1 and group.suffix not in named:
+            spans = len(group.resources) > 1 or any(each.spans_tree for each in group.requirements)
+            if group.resources and spans and group.suffix not in named:
                 others = [other for other in request.groups if other is not group]
                 changed = replace(request, groups=(replace(group, suffix=""), *others))
                 parameters = GroupParameters(group)

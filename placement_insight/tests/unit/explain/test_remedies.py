@@ -292,8 +292,11 @@ def test_a_group_whose_classes_are_on_different_providers_is_separated(kept):
         "resources=VCPU:1&resources2=CUSTOM_FPGA:2,MEMORY_MB:3"
         f"{kept}&resources1=CUSTOM_GPU:4&group_policy=none"
     )
-    assert first.change.text({}) == "with CUSTOM_GPU:4 in group 2 moved to another group"
-    assert first.change.document() == {"change": "separate", "moved": ["resources2=CUSTOM_GPU:4"]}
+    moved = "with CUSTOM_GPU:4 in group 2 moved to another group"
+    assert first.change.text({}) == moved + (" without its traits" if kept else "")
+    loses = {"loses_traits": True} if kept else {}
+    moved = ["resources2=CUSTOM_GPU:4"]
+    assert first.change.document() == {"change": "separate", "moved": moved, **loses}
 
 
 @pytest.mark.parametrize("classes", ["CUSTOM_FPGA:2,CUSTOM_GPU:4", "CUSTOM_GPU:4,CUSTOM_FPGA:2"])
@@ -303,6 +306,12 @@ def test_the_classes_whose_provider_has_the_trait_keep_it(classes):
         "resources=VCPU:1&resources_P=CUSTOM_FPGA:2&required_P=CUSTOM_OFF&"
         "resources1=CUSTOM_GPU:4&group_policy=none"
     )
+
+
+def test_a_group_of_one_class_in_the_aggregate_of_its_root_loses_its_suffix():
+    """The unsuffixed group is in the aggregates of the root."""
+    first = remedies("h @a\n  g CUSTOM_GPU=1", "resources1=CUSTOM_GPU:1&member_of1=@a")[0]
+    assert first.query == f"resources=CUSTOM_GPU:1&member_of={aggregate_uuid('a')}"
 
 
 def test_three_kinds_of_classes_are_requested_in_three_groups():
