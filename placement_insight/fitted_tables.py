@@ -196,7 +196,7 @@ def _widths(
     """Return the widths of the columns that are shown."""
     natural = {name: _natural(name, values) for name, values in cells.items()}
     least = {
-        name: min(most, _shortest(cells[name], most)) if name in important else most
+        name: min(most, _shortest(cells[name], most, all_stay)) if name in important else most
         for name, most in natural.items()
     }
     others = [name for name in cells if name not in important]
@@ -214,11 +214,14 @@ def _widths(
     return widths
 
 
-def _shortest(values: Sequence[object], natural: int) -> int:
-    """Return the least width of an important column."""
+def _shortest(values: Sequence[object], natural: int, all_stay: bool) -> int:
+    """Return the least width of an important column: of a UUID without a name if others can go."""
     if all(isinstance(value, str) and _AMOUNTS.fullmatch(value) for value in values):
         return _SHORTEST_AMOUNTS
-    return _SHORTEST if natural > _LONGEST_WHOLE else natural
+    if natural <= _LONGEST_WHOLE:
+        return natural
+    uuids = (uuid for value in values for uuid in _UUID.finditer(str(value)))
+    return _SHORTEST if all_stay or all(uuid[1] for uuid in uuids) else _PLACES_OF_UUID + 1
 
 
 def _broken(cells: Cells, widths: Mapping[str, int]) -> Rows:

@@ -179,6 +179,15 @@ def test_sentences_fit_a_terminal_and_are_whole_in_a_pipe(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("width", [80, 90, 100, 110, 120])
+def test_a_uuid_without_a_name_is_more_important_than_the_column_after_it(width):
+    """Who released what: the name of a consumer that was deleted is not known."""
+    rows = [("02:14", f"consumer {uuid}: released from cn1 (VCPU 4)", "r" * 40) for uuid in UUIDS]
+    table = fitted(("at", "text", "request_id"), rows, width, ("at", "text", "request_id"))
+    assert all(uuid in row[1] for uuid, row in zip(UUIDS, table.rows, strict=True))
+    assert width_of(table.columns, table.rows) <= width
+
+
 def test_wide_characters_count_twice():
     uuid, name = UUIDS[0], "研发部" * 9
     fit = fitted(["uuid", "name"], [[uuid, name]], 80, ["uuid", "name"])
