@@ -20,9 +20,11 @@ _MOST_LINES: Final = 10
 SKIPPED: Final[Mapping[SkipReason, str]] = {
     "several_trees": "allocations on several hosts",
     "migration": "migrations",
-    "state": "Nova moves no server in this state: end the resize, task, pause, rescue or error",
+    "state": "Nova moves no server in this state: end the resize, task, pause, suspension, "
+    "shelving, rescue or error",
     "changed": "changed while they were read",
-    "accelerator": "Nova migrates no server with an accelerator of Cyborg: shelve and unshelve it",
+    "accelerator": "Nova migrates no server with an accelerator of Cyborg: shelve it, and "
+    "unshelve it if another host has one free",
 }
 _NO_ROOM: Final[Mapping[NoRoom, str]] = {
     "nothing_evictable": "no host: the consumers that may be evicted are not enough",

@@ -252,6 +252,8 @@ def test_consumers_that_are_not_planned(http, store):
         listed: "migration",
         resized: "state",
     }
+    for state in ("resize", "task", "pause", "suspension", "shelving", "rescue", "error"):
+        assert state in plan["text"]
     plan = drained(http, provider=[first], off=[resized])
     commands = {each["consumer"]: each["text"] for each in plan["moves"]}
     assert commands.keys() == {listed, resized}
@@ -291,6 +293,7 @@ def test_servers_with_accelerators_of_cyborg_are_evacuated_only(http, store):
     server = claim(http, {host: {"VCPU": 1}, fpga: {"FPGA": 1}})
     (skipped,) = drained(http, provider=[host])["skipped"]
     assert (skipped["consumer"], skipped["reason"]) == (server, "accelerator")
+    assert skipped["text"].endswith("shelve it, and unshelve it if another host has one free")
     (move,) = drained(http, provider=[host], down=[host])["moves"]
     assert move["text"].startswith("openstack server evacuate")
     configure(http, fpga, "traits", ["COMPUTE_MANAGED_PCI_DEVICE"])
