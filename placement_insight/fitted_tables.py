@@ -218,10 +218,9 @@ def _shortest(values: Sequence[object], natural: int, all_stay: bool) -> int:
     """Return the least width of an important column: of a UUID without a name if others can go."""
     if all(isinstance(value, str) and _AMOUNTS.fullmatch(value) for value in values):
         return _SHORTEST_AMOUNTS
-    if natural <= _LONGEST_WHOLE:
-        return natural
     uuids = (uuid for value in values for uuid in _UUID.finditer(str(value)))
-    return _SHORTEST if all_stay or all(uuid[1] for uuid in uuids) else _PLACES_OF_UUID + 1
+    least = _SHORTEST if all_stay or all(uuid[1] for uuid in uuids) else _PLACES_OF_UUID + 1
+    return least if natural > _LONGEST_WHOLE else natural
 
 
 def _broken(cells: Cells, widths: Mapping[str, int]) -> Rows:

@@ -166,8 +166,7 @@ class OperatorReports(Reports):
         Equal requests are explained once for a snapshot, others have the last explanation of an
         equal request if the rate does not admit another one.
         """
-        query, version = _asked(request)
-        key = comparable(candidate_request, query), version
+        query, key = _asked(request, candidate_request)
         last_snapshot, facts = self.explained.get(key, (None, None))
         if last_snapshot is None or last_snapshot() is not snapshot:
             kind = f"{NO_CANDIDATES}{' again' if facts else ''}"
@@ -221,8 +220,7 @@ class OperatorReports(Reports):
         sentence = printable(unknown.sentence)
         LOG.info("Invalid request for candidates %s: %s", _id(request), sentence)
         subject = _shortened(summary.subject([error.name]))
-        query, version = _asked(request)
-        key = comparable(candidate_request, query), version
+        query, key = _asked(request, candidate_request)
         facts = _of_query(INVALID_REQUEST, unknown.code, unknown.document(), query, key)
         self._record(request, at, facts._replace(subject=subject))
 
@@ -329,15 +327,11 @@ class OperatorReports(Reports):
         project_id, user_id, caller_id = owner.project_id, owner.user_id, context.user_id
         if not self.recorder.records_users:
             user_id = caller_id = None
-        request_id, global_request_id = _id(request), context.global_request_id
+        ids = _id(request), context.global_request_id
+        latest = Occurrence(at.replace(tzinfo=None), *ids, written=facts.written)
         parts = (facts.kind, facts.reason, *facts.equal, project_id, caller_id)
         record = RecordedRequest(
-            id=new_id(at),
-            created_at=second,
-            kind=facts.kind,
-            reason=facts.reason,
-            request_id=request_id,
-            global_request_id=global_request_id,
+            *(new_id(at), second, facts.kind, facts.reason, *ids),
             project_id=_shortened(project_id),
             user_id=_shortened(user_id),
             microversion=str(request.version),
@@ -347,12 +341,7 @@ class OperatorReports(Reports):
             subject=facts.subject,
             equal_key=equal_key(at, *parts),
             last_at=second,
-            latest=(
-                Occurrence(
-                    *(at.replace(tzinfo=None), request_id, global_request_id),
-                    written=facts.written,
-                ),
-            ),
+            latest=(latest,),
         )
         self.recorder.record(record)
 
@@ -368,13 +357,14 @@ def _of_query(
     return _Facts(kind, reason, json.dumps(explanation), key, query=query[:_LONGEST_QUERY])
 
 
-def _asked(request: Request) -> tuple[str, str]:
-    return queries.text(request.query_pairs), str(request.version)
+def _asked(request: Request, candidates: CandidateRequest) -> tuple[str, tuple[str, str]]:
+    """Return the query, and what equal queries have in common."""
+    query = queries.text(request.query_pairs)
+    return query, (comparable(candidates, query), str(request.version))
 
 
 def _id(request: Request) -> str | None:
-    request_id: str | None = request.environ.get(REQUEST_ID)
-    return request_id
+    return cast("str | None", request.environ.get(REQUEST_ID))
 
 
 def _shortened(name: str | None) -> str | None:
