@@ -332,16 +332,24 @@ def test_a_near_miss_lacks_what_is_listed(world: World, request: CandidateReques
             assert is_joint or (requirement.code, requirement.spelled(each.group)) in failed
 
 
-def distance(miss: NearMiss) -> int:
-    """The number of unmet requirements; a class that the host does not have counts twice."""
-    unmet = {(each.group, each.requirement.spelled()) for each in miss.unmet}
-    absent = {each for each in miss.unmet if isinstance(each.requirement, HasInventory)}
-    return len(unmet) + len({(each.group, each.requirement) for each in absent})
+def distance(oracle: Oracle, miss: NearMiss) -> int:
+    """The number of unmet requirements; a class that the host cannot use counts twice."""
+    usable = [
+        state for uuid, state in oracle.states.items() if oracle.usable(uuid, miss.root.uuid)
+    ]
+    classes = {name for state in usable for name in state.inventories}
+    unmet = {(each.group, each.requirement) for each in miss.unmet}
+    spelled = {(group, requirement.spelled()) for group, requirement in unmet}
+    absent = (
+        isinstance(each, HasInventory) and each.resource_class not in classes for _, each in unmet
+    )
+    return len(spelled) + sum(absent)
 
 
 @given(worlds(), requests())
 def test_those_that_lack_least_come_first(world: World, request: CandidateRequest):
-    ranks = [distance(miss) for miss in explained(world, request).near_misses]
+    oracle = Oracle(world)
+    ranks = [distance(oracle, miss) for miss in explained(world, request).near_misses]
     assert ranks == sorted(ranks)
 
 
