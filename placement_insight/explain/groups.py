@@ -64,6 +64,17 @@ def sum_in_trees(snapshot: Snapshot, rows: Numbers, amounts: Numbers | AmountArr
     return total
 
 
+def sum_at_roots(snapshot: Snapshot, rows: Numbers, amounts: AmountArray) -> AmountArray:
+    """Return for every root the sum of the amounts of its tree, and of those shared with it."""
+    total, of_root = sum_in_trees(snapshot, rows, amounts), snapshot.forest.root
+    shared = snapshot.sharing.mask(snapshot.size)[rows] & (amounts > 0)
+    for row, amount in zip(rows[shared].tolist(), amounts[shared].tolist(), strict=True):
+        roots = roots_in_aggregates(snapshot, snapshot.entries.state(row).aggregates)
+        roots[of_root[row]] = False  # has it in its tree
+        total[roots] += amount
+    return total
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupCondition:
     """A requirement of a group without an amount, and the providers that meet it.

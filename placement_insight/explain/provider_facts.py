@@ -27,7 +27,7 @@ from placement.core.search.anchors import roots_in_aggregates, roots_of
 from placement.core.search.filters import AmountCondition, Condition
 from placement.core.search.slots import SlottedRequest
 from placement.core.snapshot.columns import MAX_FREE
-from placement.core.snapshot.rows import AmountArray, Mask
+from placement.core.snapshot.rows import Mask
 from placement.core.snapshot.snapshot import Snapshot
 from placement_insight.explain import facts
 from placement_insight.explain.groups import (
@@ -37,6 +37,7 @@ from placement_insight.explain.groups import (
     Providers,
     Scene,
     reached_roots,
+    sum_at_roots,
     sum_in_trees,
 )
 
@@ -244,7 +245,7 @@ def of_stage(
     The sum that is free, if it is less than the sum that the groups request; else the number of
     groups with the largest amount that fit, if it is less than the number of these groups.
     """
-    sums = [_sum(scene, slotted, name, _most(lost, scene.free[name])) for name in names]
+    sums = [_sum(scene, slotted, name, lost) for name in names]
     if not sums:
         return facts.Facts()
     short = [each for each in sums if each.free < each.needed]
@@ -254,22 +255,21 @@ def of_stage(
     return replace(short[0], short=tuple(each.resource_class for each in short))
 
 
-def _most(lost: Mask, number: AmountArray) -> int:
-    return int(np.argmax(np.where(lost, number, -1)))
-
-
 def _sum(
     scene: Scene,
     slotted: SlottedRequest,
     name: str,
-    root: int,
+    lost: Mask,
     kind: Callable[..., facts.SumFacts] = facts.SumFacts,
 ) -> facts.SumFacts:
-    """Return what the groups request of a class, and what is free in the tree of a root."""
+    """Return what the groups request of a class, and the most that one of some roots has free."""
+    column = scene.snapshot.columns[name]
+    free_at = sum_at_roots(scene.snapshot, column.rows, column.free)
+    root = int(np.argmax(np.where(lost, free_at, -1)))
     needed = sum(dict(slot.resources).get(name, 0) for slot in slotted.slots)
     counts = Counter(slot.resources for slot in slotted.slots if slot.resources)
     groups = [facts.EqualGroups(dict(each), number) for each, number in counts.most_common()]
-    free, provider = int(scene.free[name][root]), named(scene.snapshot, root)
+    free, provider = int(free_at[root]), named(scene.snapshot, root)
     return kind(name, needed, free, provider, tuple(groups), (name,))
 
 
@@ -281,14 +281,13 @@ def _most_groups(
     slots = [each for each in slotted.slots if (name, largest) in each.resources]
     column = scene.snapshot.columns[name]
     able = np.logical_or.reduce([scene.needs[each.need].meeting[0] for each in slots])
-    groups_of_row = column.free.clip(0) // min(largest, MAX_FREE) * able[column.rows]
-    fitting = sum_in_trees(scene.snapshot, column.rows, groups_of_row)
-    best = _most(lost, fitting)
-    fits, needed = int(fitting[best]), len(slots)
+    groups_of_row = column.allocatable.clip(0) // min(largest, MAX_FREE) * able[column.rows]
+    fitting = np.where(lost, sum_at_roots(scene.snapshot, column.rows, groups_of_row), -1)
+    fits, needed = int(fitting.max()), len(slots)
     if fits >= needed:
         return None
     parts = partial(facts.PartsFacts, amount=largest, fitting_groups=fits, needed_groups=needed)
-    return _sum(scene, slotted, name, best, parts)
+    return _sum(scene, slotted, name, fitting == fits, parts)
 
 
 def tree_amounts(

@@ -441,9 +441,9 @@ def _beside(snapshot: Snapshot, root: int, name: str, group: RequestGroup) -> Be
     own = frozenset[str]().union(*(state.inventories for state in states))
     same = (mask_of(snapshot.column(each).rows, snapshot.size) for each in own)
     pools = having & ~reduce(np.logical_or, same, sharing)
-    is_host = bool(snapshot.hosts[root] and (group.suffix or not own.isdisjoint(group.resources)))
+    serves = bool(group.suffix) or not own.isdisjoint(group.resources)
     for link, rows in (
-        (Link.SHARING_TRAIT, pools & in_aggregates & is_host),
+        (Link.SHARING_TRAIT, pools & in_aggregates & (serves and not sharing[root])),
         (Link.TREE, having & in_aggregates & sharing & is_in_tree),
         (Link.AGGREGATE, having & ~in_aggregates & sharing),
     ):

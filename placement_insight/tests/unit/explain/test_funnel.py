@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from placement.core.model import SHARING_TRAIT
 from placement.core.search.deadline import Deadline
 from placement.microversion import MAX_VERSION
 from placement.tests.support.queries import request_of, snapshot_of
@@ -363,6 +364,28 @@ def test_the_largest_groups_do_not_fit_although_the_sum_is_free():
     (row,) = explanation.document()["funnel"]
     assert row["text"] == "3 x 2 CUSTOM_GPU + CUSTOM_GPU together"
     assert row["note"] == "best: h2 fits 2 of 3 x 2 CUSTOM_GPU"
+
+
+@pytest.mark.parametrize(
+    ("pool", "note"),
+    [
+        ("used=60", "best: h has 40 free"),
+        ("used=20, max=40", "best: h fits 1 of 2 x 30 DISK_GB"),
+        ("used=56, max=31", "best: h has 44 free"),
+    ],
+)
+def test_a_sum_counts_what_is_shared_with_a_root(pool, note):
+    world = f"h VCPU=1 @a\npool DISK_GB=100({pool}) @a +{SHARING_TRAIT}"
+    amounts = "resources1=DISK_GB:30&resources2=DISK_GB:30&resources=VCPU:1&group_policy=none"
+    (*_, row) = explained(world, amounts).document()["funnel"]
+    assert row["note"] == note
+
+
+def test_the_sum_is_what_is_free_even_if_one_allocation_cannot_have_it():
+    world = "h\n  a VGPU=3(max=2)\n  b VGPU=1"
+    amounts = "&".join(f"resources{each}=VGPU:2" for each in (1, 2, 3))
+    (row,) = explained(world, f"{amounts}&group_policy=none").document()["funnel"]
+    assert row["note"] == "best: h has 4 free"
 
 
 def test_several_amounts_of_equal_groups_are_in_parentheses():
