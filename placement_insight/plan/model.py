@@ -45,9 +45,10 @@ Verdict = Literal["fits", "does_not_fit", "undetermined"]
 
 SkipReason = Literal["several_trees", "migration", "state", "changed", "accelerator"]
 
-_OF_CYBORG: Final = frozenset({"FPGA", "PGPU"})
-_OF_NOVA: Final = "COMPUTE_MANAGED_PCI_DEVICE"
-"""The trait of the devices that Nova itself writes into Placement."""
+_OF_CYBORG: Final = frozenset({"FPGA", "PGPU", "OWNER_CYBORG"})
+"""The classes of the devices of Cyborg, and the trait of os-traits for its providers."""
+_OF_NOVA: Final = frozenset({"COMPUTE_MANAGED_PCI_DEVICE", "OWNER_NOVA"})
+"""The traits of devices that Nova itself writes into Placement."""
 
 Way = Literal["cold", "evacuate", "live"]
 """How Nova moves a server."""
@@ -96,10 +97,8 @@ class Holder:
 
     def has_accelerators(self, snapshot: Snapshot) -> bool:
         """Return whether the server uses devices of Cyborg."""
-        return any(
-            name in _OF_CYBORG and _OF_NOVA not in snapshot.entries.state(row).traits
-            for name, row in self.allocations
-        )
+        named = ({name, *snapshot.entries.state(row).traits} for name, row in self.allocations)
+        return any(names & _OF_CYBORG and not names & _OF_NOVA for names in named)
 
 
 @dataclass(frozen=True, slots=True)

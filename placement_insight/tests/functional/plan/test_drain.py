@@ -286,17 +286,22 @@ def test_states_in_which_nova_moves_servers_in_some_ways(
     assert ("Evacuated servers that ran are off" in plan["text"]) is (way == "evacuate")
 
 
-def test_servers_with_accelerators_of_cyborg_are_evacuated_only(http, store):
-    """The devices that Nova writes itself have a trait."""
+@pytest.mark.parametrize(
+    ("name", "of_nova"),
+    [("FPGA", "COMPUTE_MANAGED_PCI_DEVICE"), ("PGPU", "OWNER_NOVA"), ("VGPU", "OWNER_NOVA")],
+)
+def test_servers_with_accelerators_of_cyborg_are_evacuated_only(http, store, name, of_nova):
+    """Their classes, or the traits of their providers, say whose they are."""
     host, other = (new_provider(store, VCPU=8) for _ in range(2))
-    fpga, _ = (new_provider(store, parent=each, FPGA=1) for each in (host, other))
-    server = claim(http, {host: {"VCPU": 1}, fpga: {"FPGA": 1}})
+    device, _ = (new_provider(store, parent=each, **{name: 1}) for each in (host, other))
+    configure(http, device, "traits", ["OWNER_CYBORG"] if name == "VGPU" else [])
+    server = claim(http, {host: {"VCPU": 1}, device: {name: 1}})
     (skipped,) = drained(http, provider=[host])["skipped"]
     assert (skipped["consumer"], skipped["reason"]) == (server, "accelerator")
     assert skipped["text"].endswith("shelve it, and unshelve it if another host has one free")
     (move,) = drained(http, provider=[host], down=[host])["moves"]
     assert move["text"].startswith("openstack server evacuate")
-    configure(http, fpga, "traits", ["COMPUTE_MANAGED_PCI_DEVICE"])
+    configure(http, device, "traits", [of_nova])
     (move,) = drained(http, provider=[host])["moves"]
     assert move["text"].startswith("openstack server migrate --wait")
 
