@@ -137,14 +137,14 @@ def failures(need: GroupNeed, waived: Container[str] = ()) -> Scores:
 
 
 def shortfall(need: GroupNeed) -> NDArray[np.float32]:
-    """Return for every row the largest missing fraction of an amount of a need, at most 1."""
+    """Return for every row the largest missing fraction of an amount that it has at all."""
     short = np.zeros(len(need.equipped), dtype=np.float32)
     for condition in need.amounts:
         column = condition.column
-        missing = np.full(len(short), 1, dtype=np.float32)
+        missing = np.zeros(len(short), dtype=np.float32)
         free = column.allocatable.clip(0).astype(np.float32)
         missing[column.rows] = 1 - free / np.float32(min(condition.amount, MAX_FREE))
-        missing[missing <= 0] = 1  # enough is free, but not in this unit
+        missing[column.rows[missing[column.rows] <= 0]] = 1  # enough is free, but in another unit
         missing[condition.enough] = 0
         np.maximum(short, missing, out=short)
     return short
@@ -246,10 +246,15 @@ class _Root:
     def _choices(
         self, joints: Collection[JointCondition], waived: Collection[str]
     ) -> Iterator[list[Domain]]:
-        """Yield options of the slots: last, providers with a joint trait that have too little."""
-        for weight in (BY_SHORTFALL, BY_FAILURES):
-            yield self._domains(weight, waived)
-        domains = self._domains(BY_SHORTFALL, waived)
+        """Yield options of the slots: last, providers with a joint trait that have too little.
+
+        The unsuffixed group keeps its closest providers if others of suffixed groups are enough.
+        """
+        own = {self._slotted.slots[at].need for at in self._slotted.unsuffixed}
+        domains, any_of = (self._domains(weight, waived) for weight in (BY_SHORTFALL, BY_FAILURES))
+        yield domains
+        yield [domains[at] if at in own else any_of[at] for at in range(len(domains))]
+        yield any_of
         for joint in joints:
             if isinstance(joint, TraitTogether):
                 having = joint.requirement.providers(self._world)

@@ -454,6 +454,35 @@ def test_amounts_that_do_not_fit_together_are_listed_with_what_is_where(ports, t
     assert miss.text({}) == text
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        (
+            "resources1=VGPU:2,CUSTOM_NIC:1&required1=CUSTOM_OFF",
+            "b has VGPU, nic has CUSTOM_NIC, none has all in group 1, b: VGPU 1 of 2 in group 1",
+        ),
+        (
+            "resources=VCPU:5&resources1=VGPU:2&resources2=VGPU:2&group_policy=isolate",
+            "b: VCPU 4 of 5, b: VGPU 1 of 2 in group 1, a: VGPU 0 of 2 (in use) in group 2",
+        ),
+        (
+            "resources=VCPU:5&resources_1=CUSTOM_NIC:1&resources_2=VGPU:1&group_policy=none"
+            "&same_subtree=_1,_2",
+            "b: VCPU 4 of 5, not in one subtree: _1,_2",
+        ),
+    ],
+)
+def test_the_closest_provider_is_named_beside_conditions_of_other_groups(query, text):
+    world = """
+        h
+          a VGPU=1(used=1) VCPU=4(used=4) +CUSTOM_OFF
+          b VGPU=1 VCPU=4 +CUSTOM_OFF
+          nic CUSTOM_NIC=2
+    """
+    (miss,) = explained(world, query).near_misses
+    assert miss.text({}) == text
+
+
 def test_a_provider_with_enough_in_another_unit_is_not_the_closest():
     world = "h\n  a VCPU=5(step=2)\n  b VCPU=4"
     assert lacks(world, "resources=VCPU:5") == {"h": ["capacity b"]}
