@@ -318,11 +318,7 @@ class PartsFacts(SumFacts):
 
 
 def in_group(names: Names, *suffixes: str) -> str:
-    """Return where a requirement of one or several groups is, empty for the unsuffixed group.
-
-    >>> in_group({}, "1"), in_group({}, "1", "2", "3")
-    (' in group 1', ' in groups 1, 2, 3')
-    """
+    """Return where a requirement of one or several groups is, empty for the unsuffixed group."""
     listed = ", ".join(names.get(suffix, suffix) for suffix in suffixes)
     return f" in {'group' if len(suffixes) == 1 else 'groups'} {listed}" if listed else ""
 

@@ -5,7 +5,7 @@ It considers the providers that have all of its classes, in the tree or shared w
 providers of the tree if there are none. A GPU provider has no VCPU.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from itertools import groupby
@@ -41,20 +41,9 @@ def all_providers(snapshot: Snapshot) -> Providers:
 def reached_roots(snapshot: Snapshot, providers: Providers) -> Mask:
     """Return the roots that have one of the providers in their tree or shared with it."""
     local, shared = providers
-    return roots_of(snapshot, local) | roots_shared_with(snapshot, shared)
-
-
-def roots_shared_with(snapshot: Snapshot, sharing: Mask) -> Mask:
-    """Return the roots that have one of the sharing providers shared with them."""
-    states = map(snapshot.entries.state, np.flatnonzero(sharing).tolist())
+    states = map(snapshot.entries.state, np.flatnonzero(shared).tolist())
     aggregates = frozenset[str]().union(*(state.aggregates for state in states))
-    return roots_in_aggregates(snapshot, aggregates)
-
-
-def free_in_trees(snapshot: Snapshot, name: str) -> AmountArray:
-    """Return for every root the sum of the allocatable amounts of a class in its tree."""
-    column = snapshot.column(name)
-    return sum_in_trees(snapshot, column.rows, column.allocatable.clip(0))
+    return roots_of(snapshot, local) | roots_in_aggregates(snapshot, aggregates)
 
 
 def sum_in_trees(snapshot: Snapshot, rows: Numbers, amounts: Numbers | AmountArray) -> AmountArray:
@@ -127,17 +116,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """One request on one snapshot, as the steps of an explanation read it.
-
-    ``free`` has the sum of the allocatable amounts of each requested class in the tree of every
-    root. The steps end at the deadline.
-    """
+    """One request on one snapshot, as the steps of an explanation read it until the deadline."""
 
     snapshot: Snapshot
     slotted: SlottedRequest
     needs: Sequence[GroupNeed]
     groups: Sequence[Group]
-    free: Mapping[str, AmountArray]
     deadline: Deadline
 
 
@@ -178,9 +162,7 @@ def scene_of(snapshot: Snapshot, slotted: SlottedRequest, deadline: Deadline) ->
         conditions = [*of_group[0].conditions, *joint]
         conditions.sort(key=lambda each: PLACES[type(each.requirement)])
         groups.append(Group(group, of_group, tuple(conditions)))
-    names = dict.fromkeys(name for need in slotted.needs for name, _ in need.resources)
-    free = {name: free_in_trees(snapshot, name) for name in names}
-    return Scene(snapshot, slotted, needs, groups, free, deadline)
+    return Scene(snapshot, slotted, needs, groups, deadline)
 
 
 # --- the conditions between the slots

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from placement.core.search.filters import sharing_by_aggregate
 from placement.core.snapshot.columns import MAX_FREE
-from placement.core.snapshot.rows import Mask, mask_of
+from placement.core.snapshot.rows import Mask
 from placement_insight.explain.closest_assignment import closest, failures, shortfall
 from placement_insight.explain.funnel import Funnel
-from placement_insight.explain.groups import Group, Scene, reached_roots, roots_shared_with
+from placement_insight.explain.groups import Group, Scene, reached_roots, sum_at_roots
 from placement_insight.explain.unmet import Closest
 
 SOLVED_FOR_EACH = 4  # at most this many roots are solved for every listed root
@@ -91,10 +91,8 @@ class NearMisses:
         At least 1: a root whose providers meet all of them one by one lacks something, too.
         """
         counts = np.zeros(self._snapshot.size, dtype=np.int32)
-        for (
-            requirement
-        ) in self._scene.slotted.request.of_root:  # others are counted with their group
-            counts += ~requirement.providers(self._snapshot)
+        for each in self._scene.slotted.request.of_root:  # others are counted with their group
+            counts += ~each.providers(self._snapshot)
         for group in self._scene.groups:
             for met in self._met(group):
                 counts += ~met
@@ -114,19 +112,14 @@ class NearMisses:
                     yield reached_roots(self._snapshot, need.considered & mask)
 
     def _shortfall(self) -> NDArray[np.float64]:
-        """Return for every root the largest missing fraction of the sums of all groups.
-
-        Classes that other trees share with the root do not count.
-        """
+        """Return for every root the largest missing fraction of the sums of all groups."""
         snapshot = self._snapshot
         requested = Counter[str]()
         for slot in self._scene.slotted.slots:
             requested.update(dict(slot.resources))
         shortfall = np.zeros(snapshot.size)
         for name, needed in requested.items():
-            missing = 1 - self._scene.free[name] / min(needed, MAX_FREE)
-            rows = snapshot.column(name).rows
-            having = snapshot.sharing.mask(snapshot.size) & mask_of(rows, snapshot.size)
-            missing[roots_shared_with(snapshot, having)] = 0
-            np.maximum(shortfall, missing, out=shortfall)
+            column = snapshot.column(name)
+            free = sum_at_roots(snapshot, column.rows, column.allocatable.clip(0))
+            np.maximum(shortfall, 1 - free / min(needed, MAX_FREE), out=shortfall)
         return shortfall

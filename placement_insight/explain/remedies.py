@@ -41,7 +41,7 @@ from placement_insight.explain.changes import (
     parameters_of_groups,
     query_of,
 )
-from placement_insight.explain.groups import free_in_trees
+from placement_insight.explain.groups import sum_in_trees
 
 MOST_PAIRS = 10
 MOST_PARTS = 8
@@ -123,7 +123,7 @@ class Remedies:
         """
         snapshot, column = self._snapshot, self._snapshot.column(name)
         alone = roots_of(snapshot, column.fitting(amount, snapshot.size))
-        free = free_in_trees(snapshot, name)
+        free = sum_in_trees(snapshot, column.rows, column.allocatable.clip(0))
         together = np.flatnonzero(~alone & (free >= amount))
         most = together[np.argsort(-free[together], kind="stable")][:MOST_TREES]
         tree_of = snapshot.forest.root[column.rows]
