@@ -168,15 +168,12 @@ class Split(_OfAmount):
 
 @dataclass(frozen=True, slots=True)
 class Separate:
-    """Classes, each with the suffix of its group, are requested in a number of new groups.
-
-    ``loses_traits`` is whether the new groups do not have the traits that their groups require.
-    """
+    """Classes, each with the suffix of its group, are requested in a number of new groups."""
 
     size: ClassVar = 0
     moved: tuple[tuple[str, Amount], ...]
     groups: int
-    loses_traits: bool
+    loses_traits: bool  # the required traits of the previous groups
 
     def text(self, names: Names) -> str:
         amounts = (f"{amount.value()}{in_group(names, group)}" for group, amount in self.moved)
@@ -186,8 +183,7 @@ class Separate:
 
     def document(self) -> Json:
         requirements = [amount.spelled(group) for group, amount in self.moved]
-        loses = {"loses_traits": True} if self.loses_traits else {}
-        return {"change": "separate", "moved": requirements, **loses}
+        return {"change": "separate", "moved": requirements}
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def closest(
             new_lacks = root.lacks(assignment)
             if not number:
                 shortest = new_lacks
-            elif any(not _names(lacks).isdisjoint(lack.names) for lack in new_lacks):
+            elif any({*each.names} & {*lack.names} for lack in new_lacks for each in lacks):
                 break  # a trait or aggregate that an earlier round added is forbidden elsewhere
             lacks |= dict.fromkeys(map(first.as_it_is, new_lacks))
             root = root.improved(new_lacks, assignment)
@@ -103,10 +103,6 @@ def closest(
     in_order = sorted(unmet, key=lambda lack: PLACES[type(lack.requirement)])
     usable = [world.entries.state(row) for row in first.usable_rows]
     return Closest(rows[0], in_order, usable, completeness, _distance(in_order, usable))
-
-
-def _names(lacks: Iterable[Lack]) -> frozenset[str]:
-    return frozenset[str]().union(*(lack.names for lack in lacks))
 
 
 def _distance(lacks: Iterable[Lack], usable: Iterable[ProviderState]) -> int:
@@ -246,10 +242,7 @@ class _Root:
     def _choices(
         self, joints: Collection[JointCondition], waived: Collection[str]
     ) -> Iterator[list[Domain]]:
-        """Yield options of the slots: last, providers with a joint trait that have too little.
-
-        The unsuffixed group keeps its closest providers if others of suffixed groups are enough.
-        """
+        """Yield options: the closest; any of suffixed groups; any; last, with a joint trait."""
         own = {self._slotted.slots[at].need for at in self._slotted.unsuffixed}
         domains, any_of = (self._domains(weight, waived) for weight in (BY_SHORTFALL, BY_FAILURES))
         yield domains

@@ -293,10 +293,7 @@ def _most_groups(
 def tree_amounts(
     providers: Iterable[ProviderState], name: str, needed: int
 ) -> facts.TreeAmounts | None:
-    """Return the free amounts of providers that have the needed amount only together.
-
-    Their units admit parts of it.
-    """
+    """Return the free amounts of providers that have the needed amount only together."""
     having = [each for each in usages(providers, name) if _largest(*each) > 0]
     most = sorted((_largest(*each) for each in having), reverse=True)
     steps = gcd(*(inventory.step_size for inventory, _ in having))

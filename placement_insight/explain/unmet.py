@@ -75,10 +75,7 @@ class NoAmounts:
 
 @dataclass(frozen=True, slots=True)
 class UnusedTrait:
-    """A provider has the trait, which counts only at providers of the amounts: it is none.
-
-    Or it ``supplies`` some of them, but does not have all of the other traits of the group.
-    """
+    """A provider has the trait, but supplies nothing; or ``supplies``, but lacks other traits."""
 
     unused: facts.ProviderName
     supplies: bool
@@ -213,10 +210,7 @@ class Unmet:
     change: str = ""
 
     def text(self, names: Names, groups: Iterable[str] = ()) -> str:
-        """Return the requirement as amounts, or in words if it has no amounts.
-
-        ``groups`` are the suffixes of all groups that lack the same, if they are several.
-        """
+        """Return what the group, or all of these groups, lack: amounts, or else in words."""
         where, provider = facts.in_group(names, *(groups or (self.group,))), self.provider.name
         at = f"{provider}: " if self.is_named else ""
         match self.facts:
@@ -282,10 +276,7 @@ class NearMiss:
     completeness: Completeness
 
     def text(self, names: Names) -> str:
-        """Return the requirements in words, and that all others are met if it is one condition.
-
-        What several groups with a suffix lack is listed once.
-        """
+        """Return the requirements in words, equal ones once, and if it is one that others fit."""
         equal: dict[tuple[bool, str], dict[str, Unmet]] = {}
         for unmet in self.unmet:
             key = bool(unmet.group), replace(unmet, group="").text(names)

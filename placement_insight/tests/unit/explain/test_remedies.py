@@ -294,9 +294,7 @@ def test_a_group_whose_classes_are_on_different_providers_is_separated(kept):
     )
     moved = "with CUSTOM_GPU:4 in group 2 moved to another group"
     assert first.change.text({}) == moved + (" without its traits" if kept else "")
-    loses = {"loses_traits": True} if kept else {}
-    moved = ["resources2=CUSTOM_GPU:4"]
-    assert first.change.document() == {"change": "separate", "moved": moved, **loses}
+    assert first.change.document() == {"change": "separate", "moved": ["resources2=CUSTOM_GPU:4"]}
 
 
 @pytest.mark.parametrize("classes", ["CUSTOM_FPGA:2,CUSTOM_GPU:4", "CUSTOM_GPU:4,CUSTOM_FPGA:2"])
