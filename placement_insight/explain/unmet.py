@@ -276,7 +276,7 @@ class NearMiss:
     completeness: Completeness
 
     def text(self, names: Names) -> str:
-        """Return the requirements in words, equal ones once, and if it is one that others fit."""
+        """Return the requirements in words, equal ones once; of one, that everything else fits."""
         equal: dict[tuple[bool, str], dict[str, Unmet]] = {}
         for unmet in self.unmet:
             key = bool(unmet.group), replace(unmet, group="").text(names)
