@@ -19,7 +19,7 @@ from placement_insight.plan.survival import Outcome
 _MOST_LINES: Final = 10
 SKIPPED: Final[Mapping[SkipReason, str]] = {
     "several_trees": "allocations on several hosts",
-    "migration": "migrations",
+    "migration": "migrations: confirm, revert or abort them, or audit those that failed",
     "state": "Nova moves no server in this state: end the resize, task, pause, suspension, "
     "shelving, rescue or error",
     "changed": "changed while they were read",

@@ -306,7 +306,8 @@ def test_migrations_of_nova_and_servers_of_a_cell_that_is_down_have_no_move(tmp_
         nova.migrations = [*ended, migration(SMALL, LARGE, "finished")]
         result = openstack.run("placement drain cn1", "-f", "json")
         (row,) = json.loads(result.stdout)
-        assert (result.returncode, row["reason"]) == (3, "not planned: migrations")
+        assert result.returncode == 3
+        assert row["reason"].startswith("not planned: migrations: confirm, revert or abort them")
         assert openstack.run("placement survive").returncode == 0
         nova.migrations = ended
         for state in ("VERIFY_RESIZE", "MIGRATING"):
