@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from placement.core.text import printable
 from placement_insight.documents import Response
 
-SUPERSEDED: Final = "Superseded: a later request of the same operation succeeded"
+SUPERSEDED: Final = "Superseded: a later request found candidates or was accepted"
 
 
 def as_line(document: Response) -> str:

@@ -246,7 +246,7 @@ function Details({ request }: { request: RecordedRequest }) {
   );
 }
 
-const SUPERSEDED = "A later request of this operation succeeded";
+const SUPERSEDED = "A later request found candidates or was accepted";
 
 const KINDS: Record<string, string> = {
   no_candidates: "No candidates",

@@ -215,3 +215,20 @@ def test_the_time_of_an_explanation_is_shown_beside_that_of_the_request(own_time
     document = dict.fromkeys(names, "") | times | counts | {"explanation": own_time}
     fields = explanation.recorded(document, {}, "openstack")
     assert (fields["at"], fields["explained_at"]) == ("02:50", explained_at)
+
+
+def test_a_lost_race_that_another_operation_supersedes_is_not_said_to_be_of_the_same():
+    names = [
+        "reason",
+        "request_id",
+        "global_request_id",
+        "project_id",
+        "user_id",
+        "at",
+        "first_at",
+    ]
+    race = {"kind": "lost_race", "is_superseded": True, "superseded": 1, "claim": None}
+    document = dict.fromkeys((*names, "count", "last_at"), "") | race | {"explanation": {}}
+    shown = explanation.recorded(document, {}, "openstack")["superseded"]
+    sentence = "Superseded: a later request found candidates or was accepted"
+    assert (shown.human_readable(), shown.machine_readable()) == (sentence, 1)
