@@ -105,6 +105,13 @@ class Surface:
         """Return the defaults of options, by group and name, for ``--development``."""
         return {}
 
+    def fixture_defaults(self) -> Mapping[tuple[str, str], object]:
+        """Return the defaults of options, by group and name, for tests of other projects.
+
+        Their database ends with the test: nothing may be written in the background.
+        """
+        return {}
+
     def announcements(self, conf: cfg.ConfigOpts, url: str) -> Iterator[str]:
         """Yield lines that ``placement-api`` prints when it listens on the URL."""
         yield from ()

@@ -80,6 +80,10 @@ class Insight(Surface):
         """Return the default that serves the page."""
         return {("insight", "page"): True}
 
+    def fixture_defaults(self) -> Mapping[tuple[str, str], object]:
+        """Return the defaults without records of requests and changes."""
+        return {("insight", "record"): False, ("insight", "history_rows"): 0}
+
     def announcements(self, conf: cfg.ConfigOpts, url: str) -> Iterator[str]:
         """Yield the address of the page."""
         from placement_insight.page.page import PATH

@@ -30,7 +30,7 @@ class Database(fixtures.Fixture):
         if self.set_config:
             set_connection(self.conf_fixture.conf)
         store = Store(db_api.settings(self._options()))
-        self.addCleanup(lambda: store.engines().dispose())
+        self.addCleanup(_close, store)
         if self.connection == CONNECTION:
             tables.metadata.create_all(store.engines().writer)
         else:
@@ -46,6 +46,11 @@ class Database(fixtures.Fixture):
         conf.set_override("connection", self.connection, "placement_database")
         conf([], default_config_files=[], default_config_dirs=[])
         return conf
+
+
+def _close(store):
+    with store.exclusive:  # a thread may use the one connection to a database in memory
+        store.engines().dispose()
 
 
 def set_connection(conf):

@@ -5,6 +5,7 @@ import yaml
 
 from placement import conf as options
 from placement import policies, policy, surface
+from placement.tests.functional.fixtures.placement import PlacementFixture
 from placement.tests.support.docs import ROOT
 from placement.tests.support.stub_service import configured
 from placement.tests.unit.policy.test_policy import allowed
@@ -35,6 +36,15 @@ def test_options_and_their_defaults():
     assert dict(conf.insight) == DEFAULTS
     assert [group.name for group, _ in Insight().options()] == ["insight"]
     assert options.all_groups()[-1][0].name == "insight"
+
+
+def test_nothing_is_written_in_the_background_of_tests_of_other_projects():
+    """Their database ends with the test."""
+    with PlacementFixture() as fixture:
+        options = fixture.conf_fixture.conf.insight
+        assert (options.record, options.history_rows) == (False, 0)
+        fixture.conf_fixture.config(group="insight", record=True)
+        assert options.record
 
 
 def test_all_paths_are_declared_with_their_methods():
