@@ -402,17 +402,18 @@ def _amounts(providers: Iterable[ProviderState], name: str, needed: int) -> fact
     by_provider = list(usages(providers, name))
     total = sum(capacity.integer_capacity(inventory) for inventory, _ in by_provider)
     used = sum(amount for _, amount in by_provider)
+    is_one = len(by_provider) == 1  # of several, an overcommitted one takes nothing from others
     return facts.CapacityFacts(
         resource_class=name,
         needed=needed,
-        free=total - used,
+        free=total - used if is_one else sum(capacity.free(*each) for each in by_provider),
         capacity=total,
         used=used,
         reserved=sum(inventory.reserved for inventory, _ in by_provider),
         min_unit=min((inventory.min_unit for inventory, _ in by_provider), default=0),
         max_unit=max((inventory.max_unit for inventory, _ in by_provider), default=0),
         step_size=min((inventory.step_size for inventory, _ in by_provider), default=0),
-        state=(capacity.occupation(*by_provider[0]) or None) if len(by_provider) == 1 else None,
+        state=(capacity.occupation(*by_provider[0]) or None) if is_one else None,
     )
 
 

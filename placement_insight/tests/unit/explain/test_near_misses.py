@@ -435,7 +435,12 @@ def test_a_provider_with_free_capacity_has_no_state(used, state):
             "not together: CUSTOM_BW 8500 in group 1, 1001 in group 2, 1001 in group 3, "
             "1001 in group 4, 2 more; allocatable: 9000 on eth0, 5000 on eth1",
         ),
-        ((8000, 4000, 3000), "CUSTOM_BW 14000 of 15000 together"),
+        (
+            (8000, 4000, 3000),
+            "not together: CUSTOM_BW 8000 in group 1, 4000 in group 2, 3000 in group 3; "
+            "allocatable: 9000 on eth0, 5000 on eth1",
+        ),
+        ((8000, 4000, 4000), "CUSTOM_BW 15000 of 16000 together"),
     ],
 )
 def test_amounts_that_do_not_fit_together_are_listed_with_what_is_where(ports, text):
