@@ -52,7 +52,10 @@ class Reports:
         return nullcontext()
 
     def results_of(
-        self, request: "Request", claims: "Sequence[ConsumerClaim]" = (), *providers: str
+        self,
+        request: "Request",
+        claims: "Sequence[ConsumerClaim]" = (),
+        providers: Sequence[str] = (),
     ) -> AbstractContextManager[None]:
         """Return a context that reports the refusal of a write of claims and of providers."""
         return nullcontext()

@@ -65,8 +65,8 @@ def reshape(request: Request) -> webob.Response:
     """Move inventories and their allocations between providers, in one transaction."""
     request.can(policies.RESHAPE)
     inventories, claims = parse.reshape(request.json_body, request.version)
-    providers = (each.provider_uuid for each in inventories)
-    with request.services.reports.results_of(request, claims, *providers):
+    providers = [each.provider_uuid for each in inventories]
+    with request.services.reports.results_of(request, claims, providers):
         reshaper.reshape(request.services.store, inventories, claims)
     return no_content(request)
 

@@ -226,7 +226,10 @@ class OperatorReports(Reports):
 
     @contextmanager
     def results_of(
-        self, request: Request, claims: Sequence[ConsumerClaim] = (), *providers: str
+        self,
+        request: Request,
+        claims: Sequence[ConsumerClaim] = (),
+        providers: Sequence[str] = (),
     ) -> Iterator[None]:
         """A context that logs, records and counts the refusal of a write, and raises it.
 
