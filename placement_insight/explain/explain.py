@@ -158,8 +158,9 @@ def explain(snapshot: Snapshot, question: Question, deadline: Deadline) -> Expla
             elif not funnel.left[row]:
                 closest.solve(row)
         best = tuple(near_misses(scene, closest.solved[:NEAR_MISSES]))
-    if any(miss.completeness is Completeness.CUT for miss in best):
-        undetermined = [NEAR_MISSES_CUT]
+    is_cut = any(miss.completeness is Completeness.CUT for miss in best)
+    if is_cut and NEAR_MISSES_CUT not in undetermined:
+        undetermined.append(NEAR_MISSES_CUT)
     possible_remedies = Remedies(snapshot, request, question.microversion, fitting_roots)
     if question.remedies:
         with _listed("remedies", undetermined):

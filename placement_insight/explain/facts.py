@@ -24,7 +24,7 @@ class CapacityFacts:
     """The requested amount of a class, and the inventory and usage of one provider.
 
     ``free`` is the capacity minus the used amount. It is negative if the provider is
-    overcommitted.
+    overcommitted. Of several providers all are sums, and ``free`` of what each one has free.
     A provider without inventory of the class has 0 everywhere. ``state`` says why nothing is free
     on one provider, see ``capacity.occupation``.
     """
